@@ -85,6 +85,8 @@ export interface Config {
   readonly assertionAudience: 'issuer' | 'endpoint'
   readonly activationGuard: 'warn' | 'enforce' | 'off'
   readonly maxWebKeys: number
+  /** How many service users a process keeps in memory. Default 10 000, range 1 000 to 500 000. */
+  readonly maxCachedUsers: number
   readonly maxStalenessSeconds: number
   /** Whether the deprecated beta service is served. */
   readonly betaApi: boolean
@@ -165,6 +167,7 @@ const schema = z.strictObject({
   KEYTURN_ASSERTION_AUDIENCE: oneOf(['issuer', 'endpoint']).default('issuer'),
   KEYTURN_ACTIVATION_GUARD: oneOf(['warn', 'enforce', 'off']).default('warn'),
   KEYTURN_MAX_WEB_KEYS: wholeNumber(50, { min: 2, max: 1000 }),
+  KEYTURN_MAX_CACHED_USERS: wholeNumber(10_000, { min: 1000, max: 500_000 }),
   KEYTURN_MAX_STALENESS: seconds(60, { min: 1, max: 86_400 }),
   KEYTURN_BETA_API: oneOf(['on', 'off']).default('on'),
   KEYTURN_ZITADEL_API: oneOf(['on', 'off']).default('off'),
@@ -306,6 +309,7 @@ function toConfig(settings: z.output<typeof schema>): Config {
     assertionAudience: settings.KEYTURN_ASSERTION_AUDIENCE,
     activationGuard: settings.KEYTURN_ACTIVATION_GUARD,
     maxWebKeys: settings.KEYTURN_MAX_WEB_KEYS,
+    maxCachedUsers: settings.KEYTURN_MAX_CACHED_USERS,
     maxStalenessSeconds: settings.KEYTURN_MAX_STALENESS,
     betaApi: settings.KEYTURN_BETA_API === 'on',
     zitadelApi: settings.KEYTURN_ZITADEL_API === 'on',

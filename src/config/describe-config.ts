@@ -38,6 +38,7 @@ export function describeConfig(config: Config): Record<string, string | number |
     KEYTURN_ASSERTION_AUDIENCE: config.assertionAudience,
     KEYTURN_ACTIVATION_GUARD: config.activationGuard,
     KEYTURN_MAX_WEB_KEYS: config.maxWebKeys,
+    KEYTURN_MAX_CACHED_USERS: config.maxCachedUsers,
     KEYTURN_MAX_STALENESS: config.maxStalenessSeconds,
     KEYTURN_BETA_API: config.betaApi ? 'on' : 'off',
     KEYTURN_ZITADEL_API: config.zitadelApi ? 'on' : 'off',

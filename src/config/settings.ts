@@ -176,6 +176,12 @@ export const SETTINGS = [
   },
   { variable: 'KEYTURN_MAX_WEB_KEYS', default: '50', meaning: 'Greatest number of web keys, 2 to 1000.' },
   {
+    variable: 'KEYTURN_MAX_CACHED_USERS',
+    default: '10000',
+    meaning:
+      'How many service users a process keeps in memory, 1000 to 500000, those that were used last. Each takes about 2 KB. Requests of others read the database (`docs/scale.md`).',
+  },
+  {
     variable: 'KEYTURN_MAX_STALENESS',
     default: '60',
     meaning:

@@ -11,6 +11,7 @@ import type { FederatedSubject, FederatedToken } from './federation/federated-id
 import type { FetchedKeys } from './federation/issuer-keys.ts'
 import type { TrustedIssuer } from './federation/trusted-issuer.ts'
 import type { ChangeEntry, IssuedAccessToken, VerifiedAccessToken } from './identities/authority.ts'
+import type { IdentityChanges } from './identities/changed-users.ts'
 import type { VerifiedCertificate } from './identities/client-certificate.ts'
 import type { DpopProof } from './identities/dpop.ts'
 import type { Project, ProjectMember } from './identities/project.ts'
@@ -440,7 +441,7 @@ export interface InstanceState extends InstanceStatus {
   readonly federatedUsers: readonly (readonly string[])[]
 }
 
-/** The identities that a replica has in memory. */
+/** The identities to read with a state. */
 export interface NeededIdentities {
   readonly userIds?: readonly string[]
   readonly subjects?: readonly FederatedSubject[]
@@ -450,8 +451,17 @@ export interface NeededIdentities {
 export interface InstanceReader {
   /** At which change the instance is. */
   status(): Promise<InstanceStatus>
-  /** Everything that a replica serves, with the users and subjects that it needs, all as of the same version. */
+  /** Everything that a replica serves, with these users and subjects, all as of the same version. */
   load(needed?: NeededIdentities): Promise<InstanceState>
+  /**
+   * The same for a replica that has the instance as of `revision`.
+   *
+   * @param choose Which users and subjects to read again, by what has changed since. It may be called more than once.
+   */
+  loadSince(
+    revision: Revision,
+    choose: (changes: IdentityChanges) => NeededIdentities,
+  ): Promise<InstanceState & { readonly changes: IdentityChanges }>
   /** One user, and the version at which it was so. */
   findServiceUser(userId: string): Promise<{ readonly version: number; readonly user: ServiceUser | undefined }>
   /** The ids of users who have a federated identity with this subject, two at most, and the version at which it was so. */

@@ -223,6 +223,7 @@ async function start(
     issuer: baseUrl,
     // One connection is for comparing versions.
     maxReads: shareOut(config.databaseMaxConnections, config.changeFeed).serving - 1,
+    maxUsers: config.maxCachedUsers,
     maxStalenessSeconds: config.maxStalenessSeconds,
     primaryUrl: config.primary.url,
   })

@@ -56,6 +56,14 @@ function shop(name: string) {
   } satisfies SentConfiguration
 }
 
+/** What the change that made this version said that it changes. */
+async function changeOf(version: bigint) {
+  const { rows } = await sql`select user_ids, project_ids from instance_changes where version = ${version}`.execute(
+    instance.database.db,
+  )
+  return rows[0]
+}
+
 async function planOf(configuration: SentConfiguration, options: object = {}): Promise<Plan> {
   const { plan, mistakes } = await admin.configurations.planConfiguration({ configuration, ...options })
   expect(mistakes).toEqual([])
@@ -96,6 +104,26 @@ describe('applying a configuration', () => {
     expect((await elsewhere.users.listUserKeys({ userId })).keys).toHaveLength(1)
     expect((await elsewhere.identities.listFederatedIdentities({ userId })).identities).toHaveLength(1)
     expect((await elsewhere.certificates.listClientCertificates({ userId })).certificates).toHaveLength(1)
+  })
+
+  it('has replicas read again what it changes, and everything if a trusted issuer is gone', async () => {
+    const configuration = shop('tailor')
+    const [user] = configuration.serviceUsers
+    const applied = await admin.configurations.applyConfiguration({ configuration, label: 'tailor' })
+    const { userId } = applied.plan!.serviceUsers[0]!
+    const [project] = (await admin.projects.listProjects({})).projects.filter(({ name }) => name === 'tailor')
+    expect(await changeOf(applied.version)).toEqual({ user_ids: [userId], project_ids: [project!.projectId] })
+
+    const closed = { ...configuration, serviceUsers: [{ ...user!, enabled: false }] }
+    const changed = await admin.configurations.applyConfiguration({ configuration: closed, label: 'tailor' })
+    expect(await changeOf(changed.version)).toEqual({ user_ids: [userId], project_ids: [] })
+    const without = { projects: configuration.projects, serviceUsers: [{ ...user!, federatedIdentities: [] }] }
+    const pruned = await admin.configurations.applyConfiguration({
+      configuration: without,
+      label: 'tailor',
+      prune: true,
+    })
+    expect(await changeOf(pruned.version)).toEqual({ user_ids: null, project_ids: [] })
   })
 
   it('changes nothing and raises no version the second time', async () => {

@@ -5,6 +5,7 @@ import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql, type Transaction } from 'kysely'
 import { ProjectMemberRole } from '../../gen/iam/project/v2/project_pb.js'
+import { ANY_USER } from '../../src/domain/identities/changed-users.ts'
 import { allows, allowsInProject, allowsOverItself } from '../../src/domain/identities/permission.ts'
 import { bumpVersion, readChangeTime } from '../../src/storage/instance/instance-row.ts'
 import type { Tables } from '../../src/storage/schema/tables.ts'
@@ -217,7 +218,7 @@ async function finishWithout(
     await sql`set local idle_in_transaction_session_timeout = '60s'`.execute(trx)
     await trx.selectFrom('instance').selectAll().forUpdate().execute()
     await takeAway(trx)
-    await bumpVersion(trx, database, { at: await readChangeTime(trx) })
+    await bumpVersion(trx, database, { at: await readChangeTime(trx), users: ANY_USER })
     while (released < FIRST) release()
     await changeWaits(database)
   })

@@ -62,6 +62,7 @@ describe('several replicas on one PostgreSQL', () => {
       '0018-event-order',
       '0019-webhooks',
       '0020-configuration',
+      '0021-changed-users',
     ])
     expect(started.filter(({ initialised }) => initialised)).toHaveLength(1)
     const { version, ring } = await createInstanceReader(database!, TEST_MACS).load()
@@ -72,13 +73,13 @@ describe('several replicas on one PostgreSQL', () => {
     await Promise.all(workers.map((worker) => worker.next<Started>()))
     const waiters = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
     // Something is left to do for both.
-    await postgres!.query(`delete from kysely_migration where name = '0020-configuration'`, [], url)
+    await postgres!.query(`delete from kysely_migration where name = '0021-changed-users'`, [], url)
     const newer = new pg.Client({ connectionString: url })
     await newer.connect()
     await newer.query('begin; select id from kysely_migration_lock for update')
     const older = migrate(database!)
     await eventually(async () => expect(await postgres!.query(waiters, [], url)).toHaveLength(1))
-    const done = `('0020-configuration', '2999-01-01T00:00:00.000Z'), ('9000-notes', '2999-01-01T00:00:00.001Z')`
+    const done = `('0021-changed-users', '2999-01-01T00:00:00.000Z'), ('9000-notes', '2999-01-01T00:00:00.001Z')`
     await newer.query(`insert into kysely_migration values ${done}; commit`)
     await newer.end()
     expect(await older).toEqual([])

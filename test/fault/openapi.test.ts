@@ -19,8 +19,8 @@ const TOOLS = {
   install:
     'test -e "$CACHE/bin/python" || python3 -m venv "$CACHE"; pip install --quiet --disable-pip-version-check --requirement requirements.txt',
 }
-/** Several times what it takes. */
-jest.setTimeout(300_000)
+/** It takes three minutes on two quiet cores. */
+jest.setTimeout(900_000)
 
 /** The parts of the description that are looked at. */
 interface Description {

@@ -5,6 +5,7 @@
  */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { sql, type Transaction } from 'kysely'
+import { ANY_USER } from '../../src/domain/identities/changed-users.ts'
 import type { InstanceRole, ProjectMemberRole } from '../../src/domain/identities/permission.ts'
 import { bumpVersion, readChangeTime } from '../../src/storage/instance/instance-row.ts'
 import type { Database } from '../../src/storage/postgres/database.ts'
@@ -153,6 +154,6 @@ export async function seedSecret(
 export async function change(database: Database, write: (trx: Transaction<Tables>) => Promise<void>): Promise<void> {
   await database.db.transaction().execute(async (trx) => {
     await write(trx)
-    await bumpVersion(trx, database, { at: await readChangeTime(trx) })
+    await bumpVersion(trx, database, { at: await readChangeTime(trx), users: ANY_USER })
   })
 }

@@ -1,11 +1,12 @@
 /**
  * Which service users the subjects of trusted issuers name, in memory as of the version of the replica, for requests without a client
- * id. A subject is read from the database at its first use and before a denial, and those in memory again with each change of the
- * instance, because any change may have given a subject to another user. Subjects that name no user are not cached.
+ * id. A subject is read from the database at its first use and before a denial, and again after a change of a user who had it or has
+ * it now. Subjects that name no user are not cached.
  */
 import { LRUCache } from 'lru-cache'
 import { databaseBusy } from '../../domain/errors.ts'
 import type { FederatedSubject } from '../../domain/federation/federated-identity.ts'
+import type { IdentityChanges } from '../../domain/identities/changed-users.ts'
 import type { InstanceReader, InstanceState } from '../../domain/ports.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import { SingleFlightByKey } from '../replica/single-flight.ts'
@@ -41,19 +42,23 @@ export class FederatedSubjects {
     return this.#reads.request(keyOf(subject))
   }
 
-  /** The subjects to ask for in the `InstanceState` that `replace` takes next. */
-  cachedSubjects(): FederatedSubject[] {
-    return [...this.#entries.keys()].map(subjectOf)
+  /** The subjects to ask for in the state that `replace` takes next. */
+  subjectsToRead(changes: IdentityChanges): FederatedSubject[] {
+    return this.#changed(changes).map(([key]) => subjectOf(key))
   }
 
-  /** Takes over another state, which was loaded with these subjects. A subject that it does not confirm is forgotten. */
+  /** Takes over another state, which was loaded with these subjects. One that may have changed and is not in it is forgotten. */
   replace(
-    { version, federatedUsers }: Pick<InstanceState, 'version' | 'federatedUsers'>,
+    {
+      version,
+      federatedUsers,
+      changes,
+    }: Pick<InstanceState, 'version' | 'federatedUsers'> & { readonly changes: IdentityChanges },
     asked: readonly FederatedSubject[],
   ): void {
     const confirmed = new Map(asked.map((subject, index) => [keyOf(subject), federatedUsers[index] ?? []]))
     this.#version = version
-    for (const [key, entry] of [...this.#entries.entries()]) {
+    for (const [key, entry] of this.#changed(changes)) {
       const userIds = confirmed.get(key) ?? []
       // In place, because this is no use of the entry.
       if (userIds.length > 0) entry.userIds = userIds
@@ -64,6 +69,13 @@ export class FederatedSubjects {
   /** Marks what is in memory as up to date at a version that this process has made, and that changed no user. */
   advance(version: number): void {
     this.#version = version
+  }
+
+  #changed(changes: IdentityChanges): [string, Entry][] {
+    const entries = [...this.#entries.entries()]
+    if (changes.kind === 'any') return entries
+    const subjects = new Set(changes.subjects.map(keyOf))
+    return entries.filter(([key, { userIds }]) => subjects.has(key) || userIds.some((id) => changes.userIds.has(id)))
   }
 
   async #read(key: string): Promise<readonly string[]> {

@@ -1,18 +1,22 @@
 /**
  * The service users that this replica needs, in memory, each as of the newest version that the replica knows.
  *
- * A user is read from the database at its first use, after a change, and before a denial. Unknown user ids are not cached, because a
+ * A user is read from the database at its first use, after a change that may concern it, and before a denial. Unknown user ids are not cached, because a
  * denial reads the database anyway.
  */
 
 import { LRUCache } from 'lru-cache'
 import { databaseBusy } from '../../domain/errors.ts'
+import { type IdentityChanges, isChanged } from '../../domain/identities/changed-users.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { InstanceReader, InstanceState } from '../../domain/ports.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import { SingleFlightByKey } from '../replica/single-flight.ts'
 
 const DEFAULT_CAPACITY = 10_000
+
+/** How many users are read again after a change, so that it takes a bounded time until the change is in force. */
+const MAX_READ_AGAIN = 10_000
 
 /** The semaphore of reads: how many run at the same time by default, and how many wait in each queue. */
 const DEFAULT_MAX_READS = 4
@@ -94,22 +98,27 @@ export class LiveIdentities {
     return { hits: this.#hits, misses: this.#misses, users: this.#users.size }
   }
 
-  /** The ids to ask for in the `InstanceState` that `replace` takes next. */
-  cachedIds(): string[] {
-    return [...this.#users.keys()]
+  /** The ids to ask for in the state that `replace` takes next: those that may have changed, the ones used last if there are many. */
+  idsToRead(changes: IdentityChanges): string[] {
+    return this.#changed(changes)
+      .slice(0, MAX_READ_AGAIN)
+      .map(([userId]) => userId)
   }
 
   /**
-   * Takes over another state. It must have been loaded with `requestedIds`.
+   * Takes over another state. It must have been loaded with `requestedIds`. Users who may have changed and are not in it are forgotten.
    *
    * If it is not newer than the one before, the database has gone back, and every entry that it does not confirm is dropped.
    */
-  replace(state: InstanceState, requestedIds: readonly string[]): void {
+  replace(
+    state: Pick<InstanceState, 'version' | 'users'> & { readonly changes: IdentityChanges },
+    requestedIds: readonly string[],
+  ): void {
     const hasGoneBack = state.version <= this.#version
     this.#version = state.version
     if (hasGoneBack) this.#setbacks += 1
     const requested = new Set(requestedIds)
-    for (const [userId, entry] of [...this.#users.entries()]) {
+    for (const [userId, entry] of this.#changed(hasGoneBack ? { kind: 'any' } : state.changes)) {
       // Read after the state was.
       if (entry.version > state.version && !hasGoneBack) continue
       const user = state.users.get(userId)
@@ -122,6 +131,17 @@ export class LiveIdentities {
   /** Marks what is in memory as up to date at a version that this process has made, and that changed no user. */
   advance(version: number): void {
     this.#version = version
+  }
+
+  /** The users in memory that may have changed, the one used last first. Finding them is no use of them. */
+  #changed(changes: IdentityChanges): [string, Entry][] {
+    if (changes.kind === 'some' && changes.projectIds.size === 0) {
+      return [...changes.userIds].flatMap((userId) => {
+        const entry = this.#users.peek(userId)
+        return entry === undefined ? [] : [[userId, entry]]
+      })
+    }
+    return [...this.#users.entries()].filter(([, { user }]) => isChanged(user, changes))
   }
 
   #request(reads: SingleFlightByKey<ServiceUser | undefined>, userId: string): Promise<ServiceUser | undefined> {

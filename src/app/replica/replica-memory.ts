@@ -6,7 +6,7 @@
 import { noteKeyFetch, type TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import type { Rotation } from '../../domain/keys/rotation.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../domain/keys/rotation-policy.ts'
-import type { InstanceReader, Log, StoredKeyChange } from '../../domain/ports.ts'
+import type { InstanceReader, Log, NeededIdentities, StoredKeyChange } from '../../domain/ports.ts'
 import { isSameRevision, type Revision } from '../../domain/revision.ts'
 import type { Clock } from '../../domain/time.ts'
 import type { FederatedSubjects } from '../federation/federated-subjects.ts'
@@ -65,11 +65,14 @@ export class ReplicaMemory {
   }
 
   /** Takes over the state of the database. What the reader or a listener of the keys throws passes through. */
-  async load(reader: Pick<InstanceReader, 'load'>): Promise<void> {
+  async load(reader: Pick<InstanceReader, 'loadSince'>): Promise<void> {
     const before = this.#revision
-    const needed = { userIds: this.identities.cachedIds(), subjects: this.subjects.cachedSubjects() }
     const startedAt = this.#clock.monotonic()
-    const state = await reader.load(needed)
+    let asked: Required<NeededIdentities> = { userIds: [], subjects: [] }
+    const state = await reader.loadSince(before, (changes) => {
+      asked = { userIds: this.identities.idsToRead(changes), subjects: this.subjects.subjectsToRead(changes) }
+      return asked
+    })
     const snapshot = await this.keys.prepare(state)
     // `adopt` has taken over a newer state in the meantime.
     if (this.#revision !== before && state.version <= this.#revision.version) return
@@ -77,8 +80,8 @@ export class ReplicaMemory {
       this.#log.warn({ before: before.version, now: state.version }, GONE_BACK)
     // Synchronous from here, so that no request sees the keys of one version and the users of another.
     // The revision comes last, so that a failure on the way is tried again.
-    this.identities.replace(state, needed.userIds)
-    this.subjects.replace(state, needed.subjects)
+    this.identities.replace(state, asked.userIds)
+    this.subjects.replace(state, asked.subjects)
     this.keys.publish(snapshot)
     this.#rotation = state.rotation
     this.#trustedIssuers = state.trustedIssuers

@@ -43,6 +43,8 @@ export interface ReplicaOptions {
   readonly issuer: string
   /** How many users may be read at the same time. Fewer than the reader has connections. */
   readonly maxReads?: number | undefined
+  /** How many service users to keep in memory. Default 10 000. */
+  readonly maxUsers?: number | undefined
   /** How long to go on without the database, in seconds. */
   readonly maxStalenessSeconds: number
   /** Where changes are made while the database is a standby, for those who are refused; null: that is not configured. Default null. */
@@ -76,7 +78,7 @@ export class Replica {
   readonly #poller: VersionPoller
 
   constructor(options: ReplicaOptions) {
-    const { reader, feed, signers, clock, log, maxReads, maxStalenessSeconds } = options
+    const { reader, feed, signers, clock, log, maxReads, maxUsers, maxStalenessSeconds } = options
     this.#options = options
     this.#guard = new StalenessGuard(options)
     this.#role = new DatabaseRole(options)
@@ -93,7 +95,7 @@ export class Replica {
     }
     this.#memory = new ReplicaMemory({
       keys: new LiveKeyRing(signers, log),
-      identities: new LiveIdentities({ findServiceUser }, { maxReads }),
+      identities: new LiveIdentities({ findServiceUser }, { maxReads, capacity: maxUsers }),
       subjects: new FederatedSubjects({ findFederatedUsers }),
       clock,
       log,

@@ -84,6 +84,11 @@ export function existingUser(user: ServiceUser | undefined, userId: string): Ser
   return user
 }
 
+/** The projects that the user has to do with: its own, and those in which or over which it has a role. Some may come twice. */
+export function projectsOf({ projectId, projectRoles, managedProjects }: ServiceUser): readonly string[] {
+  return [projectId, ...projectRoles.keys(), ...managedProjects.keys()]
+}
+
 /** Whether the user administers the instance. */
 export function isEnabledOwner(user: ServiceUser): boolean {
   return user.enabled && user.instanceRoles.includes('IAM_OWNER')

@@ -3,6 +3,8 @@
  */
 import { sql, type Transaction } from 'kysely'
 import type { ConfigurationPlan, ConfiguredState } from '../../domain/configuration/plan.ts'
+import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
+import { type ChangedUsers, changedByIssuers } from '../../domain/identities/changed-users.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { ConfigurationChange, ConfigurationStore } from '../../domain/ports.ts'
 import { latest } from '../../domain/time.ts'
@@ -49,6 +51,7 @@ export function createConfigurationStore(database: Database, macs: PublicKeyMacs
         datesOf,
         decide,
         resourcesOf: ({ resources }) => resources,
+        changedUsers: ({ trustedIssuers }, { plan }) => changedByPlan(trustedIssuers, plan),
         write: (trx, before, { plan }) => writePlan({ trx, macs, label }, before, plan),
       })
       return { plan: decision.plan, version: after.version }
@@ -121,6 +124,18 @@ export async function writePlan(
   await writeLabels(trx, [...created, ...takenOver.map(({ id }) => id)], label)
   // A label is part of what a plan is made on: it says what is pruned.
   return changes.length > 0 || takenOver.length > 0
+}
+
+function changedByPlan(before: readonly TrustedIssuer[], { changes, trustedIssuers }: ConfigurationPlan): ChangedUsers {
+  const changed = changedByIssuers(before, trustedIssuers)
+  if (changed.kind === 'any') return changed
+  const idsOf = (kind: 'service_user' | 'project') =>
+    changes.flatMap((change) => {
+      if (change.kind !== kind) return []
+      const resource = change.next ?? change.before
+      return resource === undefined ? [] : [idOf(resource)]
+    })
+  return { kind: 'some', userIds: idsOf('service_user'), projectIds: idsOf('project') }
 }
 
 function idOf(

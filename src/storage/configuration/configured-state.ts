@@ -6,7 +6,7 @@ import { MAX_CONFIGURED_USERS } from '../../domain/configuration/configuration.t
 import type { ConfiguredState } from '../../domain/configuration/plan.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { Project } from '../../domain/identities/project.ts'
-import type { ServiceUser } from '../../domain/identities/service-user.ts'
+import { projectsOf, type ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { ConfigurationSelection, ConfigurationSubject, SelectedState } from '../../domain/ports.ts'
 import { readTrustedIssuers } from '../federation/trusted-issuer-row.ts'
@@ -106,10 +106,6 @@ async function readUsers({ db, macs }: Reading, userIds: readonly string[]): Pro
   const users: ServiceUser[] = []
   for (const some of inChunks(userIds)) users.push(...(await readServiceUsers(db, some, macs)).values())
   return users
-}
-
-function projectsOf({ projectId, projectRoles, managedProjects }: ServiceUser): readonly string[] {
-  return [projectId, ...projectRoles.keys(), ...managedProjects.keys()]
 }
 
 async function readVersion(db: Kysely<Tables>): Promise<number> {

@@ -5,6 +5,7 @@ import { sql, type Transaction } from 'kysely'
 import { LAST_USE_SECONDS, type SignInLink, type SignIns } from '../../domain/console/sign-ins.ts'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
 import { assertOverInstance } from '../../domain/identities/change-rights.ts'
+import { NO_USER } from '../../domain/identities/changed-users.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { ConsoleSecrets } from '../../domain/integrity.ts'
 import type { ConsoleStore, SignInsChange } from '../../domain/ports.ts'
@@ -44,6 +45,7 @@ export function createConsoleStore(database: Database, secrets: ConsoleSecrets):
         },
         // They begin and end by the clock.
         datesOf: () => [],
+        changedUsers: () => NO_USER,
         decide: ({ signIns, user }, { clock, date }) => ({ ...decide(signIns, clock, user), at: date }),
         write: async (trx, { signIns }, { next, replaced = [], at }) => {
           for (const event of replaced) await insertAuditEvent(trx, { ...entry, ...event }, { at })

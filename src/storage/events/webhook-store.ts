@@ -4,6 +4,7 @@
 import type { Webhook } from '../../domain/events/webhook.ts'
 import type { WebhookStore, WebhooksChange } from '../../domain/events/webhook-ports.ts'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
+import { NO_USER } from '../../domain/identities/changed-users.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
 import { insertAuditEvent } from '../audit/audit-event-row.ts'
 import { changeInstance } from '../instance/instance-change.ts'
@@ -27,6 +28,7 @@ export function createWebhookStore(database: Database): WebhookStore {
           return readWebhooks(trx)
         },
         datesOf: (webhooks) => webhooks.map(({ createdAt }) => createdAt),
+        changedUsers: () => NO_USER,
         decide,
         write: (trx, before, { next }) => writeWebhooks(trx, [before, next]),
       })

@@ -4,6 +4,7 @@
  */
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
+import { changedByIssuers } from '../../domain/identities/changed-users.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { FederationStore, IssuersChange } from '../../domain/ports.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
@@ -23,6 +24,7 @@ export function createFederationStore(database: Database, macs: PublicKeyMacs): 
         read: (trx) => readTrustedIssuers(trx, macs),
         datesOf: (issuers) => issuers.map(({ createdAt }) => createdAt),
         decide,
+        changedUsers: (before, { next }) => changedByIssuers(before, next),
         write: (trx, before, { next }) => writeTrustedIssuers(trx, [before, next], macs),
       })
       return decision.result

@@ -2,6 +2,7 @@
  * The `IssuerKeyStore` on a database: what fetches of keys leave, one issuer at a time.
  */
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
+import { NO_USER } from '../../domain/identities/changed-users.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { IssuerKeyStore, IssuerKeyUpdate } from '../../domain/ports.ts'
 import { changeInstance } from '../instance/instance-change.ts'
@@ -22,6 +23,7 @@ export function createIssuerKeyStore(database: Database, macs: PublicKeyMacs): I
       const { decision } = await changeInstance<TrustedIssuer | undefined, Decision>(database, entry, {
         read: (trx) => readTrustedIssuer(trx, issuerId, macs),
         datesOf: () => [],
+        changedUsers: () => NO_USER,
         decide: (before) => {
           if (before?.keys.kind !== 'fetched') return { issuer: before, update: undefined }
           const update = decide(before.keys)

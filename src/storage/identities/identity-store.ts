@@ -61,6 +61,7 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
           assertAllowed: (right, { before }) => (before === undefined ? assertOverInstance(right) : undefined),
         },
         datesOf: (project) => (project === undefined ? [] : [project.createdAt]),
+        changedUsers: () => ({ kind: 'some', userIds: [], projectIds: [projectId] }),
         decide: (project, { date }) => decide(project, date),
         write: async (trx, before, { next }) => {
           if (next === before) return false
@@ -84,6 +85,7 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
             assertMayChangeUser(right, { before, next }, clock),
         },
         datesOf: (user) => (user === undefined ? [] : datesOfUser(user)),
+        changedUsers: () => ({ kind: 'some', userIds: [userId], projectIds: [] }),
         decide,
         write: async (trx, before, { next }) => {
           if (next === before) return false

@@ -17,6 +17,7 @@ import {
   type UserAuthority,
 } from '../../domain/identities/authority.ts'
 import { assertOverInstance, type ChangeRight } from '../../domain/identities/change-rights.ts'
+import { ANY_USER, type ChangedUsers } from '../../domain/identities/changed-users.ts'
 import { parseInstanceRole } from '../../domain/identities/permission.ts'
 import type { Revision } from '../../domain/revision.ts'
 import { type ChangeMoment, latest } from '../../domain/time.ts'
@@ -40,6 +41,8 @@ export interface ChangeTarget<Before, Decision> {
   resourceOf?(decision: Decision): string | undefined
   /** The resources of the audit events, if there may be several; empty if nothing is changed. */
   resourcesOf?(decision: Decision): readonly string[]
+  /** The users that the difference may change. Left out: any. */
+  changedUsers?(before: Before, decision: Decision): ChangedUsers
   /** Writes the difference, and returns whether there is one. If it throws, the transaction is rolled back. */
   write(trx: Transaction<Tables>, before: Before, decision: Decision): Promise<boolean>
 }
@@ -66,8 +69,15 @@ export interface InstanceChange<Decision> {
   readonly after: Revision
 }
 
-/** `at`: the date of the change; null if nothing changed. */
-type Outcome<Decision> = (InstanceChange<Decision> & { readonly kind: 'done'; readonly at: Date | null }) | Refusal
+/** `change`: its date, and the users that it may have changed; null if nothing changed. */
+type Outcome<Decision> =
+  | (InstanceChange<Decision> & { readonly kind: 'done'; readonly change: Change | null })
+  | Refusal
+
+interface Change {
+  readonly at: Date
+  readonly users: ChangedUsers
+}
 
 /**
  * Makes a change.
@@ -117,8 +127,8 @@ async function transact<Before, Decision>(
         .setIsolationLevel('read committed')
         .execute(async (trx) => {
           const outcome = await changeUnderLock(trx, entry, target)
-          if (outcome.kind === 'refused' || outcome.at === null) return outcome
-          const after = await bumpVersion(trx, database, { at: outcome.at })
+          if (outcome.kind === 'refused' || outcome.change === null) return outcome
+          const after = await bumpVersion(trx, database, outcome.change)
           commits = true
           return { ...outcome, after }
         })
@@ -170,7 +180,8 @@ async function changeUnderLock<Before, Decision>(
     const entries = resources.map((resource) => ({ ...entry, resource }))
     await insertAuditEvents(trx, entries, { at })
   }
-  return { kind: 'done', decision, before: revision, after: revision, at: changed ? at : null }
+  const users = target.changedUsers?.(before, decision) ?? ANY_USER
+  return { kind: 'done', decision, before: revision, after: revision, change: changed ? { at, users } : null }
 }
 
 /** What the domain rules on what the transaction sees. Under the lock it stays so, and no change can take the right away. */

@@ -4,6 +4,7 @@
  */
 import { sql, type Transaction } from 'kysely'
 import { SYSTEM } from '../../domain/identities/authority.ts'
+import { ANY_USER } from '../../domain/identities/changed-users.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { activate, createWebKey } from '../../domain/keys/web-key.ts'
 import type { FirstAdministrator, FirstConfiguration, FirstContent, InstanceInitializer } from '../../domain/ports.ts'
@@ -57,7 +58,7 @@ export function createInstanceInitializer(database: Database): InstanceInitializ
               const resources = await writeEverything(trx, { ...content, now })
               const events = ['instance', ...resources].map((resource) => ({ ...BOOTSTRAP, resource }))
               await insertAuditEvents(trx, events, { at: now })
-              await bumpVersion(trx, database, { at: now })
+              await bumpVersion(trx, database, { at: now, users: ANY_USER })
               await allowForFile(trx)
               await refusing()
               return true

@@ -5,7 +5,7 @@ import type { Transaction } from 'kysely'
 import type { FederatedSubject } from '../../domain/federation/federated-identity.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
-import type { InstanceReader } from '../../domain/ports.ts'
+import type { InstanceReader, InstanceState, InstanceStatus, NeededIdentities } from '../../domain/ports.ts'
 import { readFederatedUserIds } from '../federation/federated-identity-row.ts'
 import { readTrustedIssuers } from '../federation/trusted-issuer-row.ts'
 import { readServiceUsers } from '../identities/service-user-row.ts'
@@ -14,6 +14,7 @@ import { readKeyRing } from '../keys/web-key-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
+import { readIdentityChanges } from './change-row.ts'
 import { readStatus } from './instance-row.ts'
 
 const ROWS_AT_ONCE = 1000
@@ -29,16 +30,14 @@ export function createInstanceReader({ db }: Pick<Database, 'db'>, macs: PublicK
   return {
     status: () => snapshot(readStatus),
 
-    load: ({ userIds = [], subjects = [] } = {}) =>
-      snapshot(async (trx) => ({
-        ...(await readStatus(trx)),
-        ring: await readKeyRing(trx, macs),
-        sealedActiveKey: await readSealedActiveKey(trx),
-        rotation: await readRotation(trx),
-        trustedIssuers: await readTrustedIssuers(trx, macs),
-        users: await readUsers(trx, userIds, macs),
-        federatedUsers: await readFederatedUsers(trx, subjects),
-      })),
+    load: (needed = {}) => snapshot(async (trx) => readState({ trx, macs }, await readStatus(trx), needed)),
+
+    loadSince: (revision, choose) =>
+      snapshot(async (trx) => {
+        const status = await readStatus(trx)
+        const changes = await readIdentityChanges(trx, revision, status)
+        return { ...(await readState({ trx, macs }, status, choose(changes))), changes }
+      }),
 
     findServiceUser: (userId) =>
       snapshot(async (trx) => ({
@@ -51,6 +50,27 @@ export function createInstanceReader({ db }: Pick<Database, 'db'>, macs: PublicK
         version: (await readStatus(trx)).version,
         userIds: (await readFederatedUsers(trx, [subject]))[0] ?? [],
       })),
+  }
+}
+
+interface Reading {
+  readonly trx: Transaction<Tables>
+  readonly macs: PublicKeyMacs
+}
+
+async function readState(
+  { trx, macs }: Reading,
+  status: InstanceStatus,
+  { userIds = [], subjects = [] }: NeededIdentities,
+): Promise<InstanceState> {
+  return {
+    ...status,
+    ring: await readKeyRing(trx, macs),
+    sealedActiveKey: await readSealedActiveKey(trx),
+    rotation: await readRotation(trx),
+    trustedIssuers: await readTrustedIssuers(trx, macs),
+    users: await readUsers(trx, userIds, macs),
+    federatedUsers: await readFederatedUsers(trx, subjects),
   }
 }
 

@@ -2,6 +2,7 @@
  * The one row of `instance`: its version, and the lock that serialises all changes.
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
+import type { ChangedUsers } from '../../domain/identities/changed-users.ts'
 import type { InstanceStatus } from '../../domain/ports.ts'
 import type { Revision } from '../../domain/revision.ts'
 import { type ChangeMoment, MAX_DATE_AHEAD_SECONDS } from '../../domain/time.ts'
@@ -9,6 +10,7 @@ import type { Database } from '../postgres/database.ts'
 import { IN_RECOVERY } from '../postgres/standby.ts'
 import { assertKnownSchema } from '../schema/schema-major.ts'
 import type { Tables } from '../schema/tables.ts'
+import { KEPT_CHANGES, toChangeColumns } from './change-row.ts'
 
 /** The NOTIFY channel on which a new version is announced. */
 export const CHANGES_CHANNEL = 'keyturn_changes'
@@ -96,24 +98,33 @@ export async function readChangeTime(db: Kysely<Tables>): Promise<Date> {
 }
 
 /**
- * Raises the version, and has the commit send NOTIFY if changes are announced.
+ * Raises the version, notes what it changed, and has the commit send NOTIFY if changes are announced.
  *
- * @param change Its date, from `readChangeMoment` or later.
+ * @param change Its date, from `readChangeMoment` or later, and the users that it may have changed.
  * @returns The revision that it makes.
  */
 export async function bumpVersion(
   trx: Transaction<Tables>,
   { announcesChanges }: Pick<Database, 'announcesChanges'>,
-  { at }: { readonly at: Date },
+  { at, users }: { readonly at: Date; readonly users: ChangedUsers },
 ): Promise<Revision> {
-  const bump = sql<RevisionRow>`
-    update instance set version = version + 1, changed_at = ${CLOCK}, latest_at = ${at} where id = 1
-    returning version, changed_at`
+  const { userIds, projectIds } = toChangeColumns(users)
+  // Rows of this version and of later ones are left where somebody has set the version back by hand.
   // Databases without NOTIFY refuse it, and the change with it.
-  const announced = sql<RevisionRow>`
-    with changed as (${bump})
-    select version, changed_at, pg_notify(${CHANGES_CHANNEL}, version::text) from changed`
-  const { rows } = await (announcesChanges ? announced : bump).execute(trx)
+  const announcement = announcesChanges ? sql`, pg_notify(${CHANGES_CHANNEL}, version::text)` : sql``
+  const { rows } = await sql<RevisionRow>`
+    with changed as (
+      update instance set version = version + 1, changed_at = ${CLOCK}, latest_at = ${at} where id = 1
+      returning version, changed_at),
+    noted as (
+      insert into instance_changes (version, changed_at, user_ids, project_ids)
+      select version, changed_at, ${userIds}::uuid[], ${projectIds}::uuid[] from changed
+      on conflict (version) do update
+        set changed_at = excluded.changed_at, user_ids = excluded.user_ids, project_ids = excluded.project_ids),
+    forgotten as (
+      delete from instance_changes as c using changed
+      where c.version <= changed.version - ${sql.lit(KEPT_CHANGES)} or c.version > changed.version)
+    select version, changed_at${announcement} from changed`.execute(trx)
   const [row] = rows
   if (row === undefined) throw new Error('the row of the instance is missing')
   return { version: Number(row.version), changedAt: row.changed_at }

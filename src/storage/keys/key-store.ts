@@ -5,6 +5,7 @@
  */
 import type { Transaction } from 'kysely'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
+import { NO_USER } from '../../domain/identities/changed-users.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { type KeyRing, planPublication } from '../../domain/keys/key-ring.ts'
 import { applySteps, type KeyRingStep } from '../../domain/keys/key-ring-step.ts'
@@ -63,6 +64,7 @@ function targetOf<T>(macs: PublicKeyMacs, decide: Decide<T>): ChangeTarget<Keys,
       ...(requestedAt === null ? [] : [requestedAt]),
     ],
     resourceOf: ({ change }) => change.resource,
+    changedUsers: () => NO_USER,
     decide: ({ ring, rotation }, { date }) => {
       const change = decide(ring, date, rotation)
       const keys = { ring: applySteps(ring, change.steps), rotation: change.rotation ?? rotation }

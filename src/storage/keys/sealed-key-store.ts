@@ -6,6 +6,7 @@
  * Replacing one raises the version of the instance, so that a replica that could not open the active key tries again.
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
+import { NO_USER } from '../../domain/identities/changed-users.ts'
 import { parseKeyAlgorithm } from '../../domain/keys/key-algorithm.ts'
 import type { SealedKey, SealedKeyStore, SealedWebhookSecret, SealedWebKey } from '../../domain/keys/sealed-keys.ts'
 import { changeInstance } from '../instance/instance-change.ts'
@@ -27,6 +28,7 @@ export function createSealedKeyStore(database: Database): SealedKeyStore {
       const { decision } = await changeInstance<string | null, boolean>(database, entry, {
         read: (trx) => readOne(trx, key),
         datesOf: () => [],
+        changedUsers: () => NO_USER,
         decide: (before) => before === key.sealed,
         write: async (trx, _before, isSame) => {
           if (isSame) await write(trx, key, sealed)

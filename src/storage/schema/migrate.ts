@@ -41,6 +41,7 @@ import { roles } from '../migrations/0017-roles.ts'
 import { eventOrder } from '../migrations/0018-event-order.ts'
 import { webhooks } from '../migrations/0019-webhooks.ts'
 import { configuration } from '../migrations/0020-configuration.ts'
+import { changedUsers } from '../migrations/0021-changed-users.ts'
 import type { Database } from '../postgres/database.ts'
 import { assertPrimary } from '../postgres/standby.ts'
 import { errorCodeOf, INSUFFICIENT_PRIVILEGE, usingStorageWithRetries } from '../postgres/storage-errors.ts'
@@ -75,6 +76,7 @@ const migrationsWith = (takeOver: TakeOverStep): Readonly<Record<string, Migrati
   '0018-event-order': eventOrder,
   '0019-webhooks': webhooks,
   '0020-configuration': configuration,
+  '0021-changed-users': changedUsers,
 })
 
 /** Gives an existing instance an integrity key. */

@@ -4,6 +4,7 @@ import type { ColumnType, Generated } from 'kysely'
 /** All tables by name. */
 export interface Tables {
   instance: InstanceTable
+  instance_changes: InstanceChangeTable
   rotation: RotationTable
   web_keys: WebKeyTable
   revoked_web_keys: RevokedWebKeyTable
@@ -55,6 +56,15 @@ interface InstanceTable {
   audit_epoch: Generated<number>
   /** Events that are older have no order but that of their dates. */
   audit_ordered_since: ColumnType<Date, Date | undefined>
+}
+
+/** One row for each of the last versions (`change-row.ts`). */
+interface InstanceChangeTable {
+  version: string
+  changed_at: Date
+  /** Null: any user. */
+  user_ids: string[] | null
+  project_ids: string[]
 }
 
 interface WebKeyTable {

@@ -38,6 +38,7 @@ const MIGRATIONS = [
   '0018-event-order',
   '0019-webhooks',
   '0020-configuration',
+  '0021-changed-users',
 ]
 
 const APPLIED = {

@@ -7,14 +7,17 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { LiveIdentities } from '../../../src/app/identities/live-identities.ts'
 import { isLive } from '../../../src/domain/identities/credential.ts'
 import type { ServiceUser } from '../../../src/domain/identities/service-user.ts'
+import { isSameRevision, type Revision } from '../../../src/domain/revision.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
 import type { Database } from '../../../src/storage/postgres/database.ts'
 import { createIdentityModel, type ModelAccess, type Outcome } from '../../support/identity-model.ts'
 import { identityOperations } from '../../support/identity-operations.ts'
 import { TEST_MACS } from '../../support/integrity.ts'
+import { change } from '../../support/seed.ts'
 
 const MAX_OPERATIONS = 60
 const IDS = 3
@@ -77,6 +80,7 @@ export function describeIdentityModel(current: () => Database, runs: number): vo
         const { db } = current()
         for (const table of ['service_users', 'projects', 'audit_events'] as const) await db.deleteFrom(table).execute()
         const model = createIdentityModel()
+        const memory = await replicaOf(current())
         const { version: start } = await stateOf(current())
         let changes = 0
         for (const operation of sequence) {
@@ -87,6 +91,7 @@ export function describeIdentityModel(current: () => Database, runs: number): vo
           const outcome = refusal ?? (version > start + changes ? 'changed' : 'unchanged')
           expect([operation, outcome]).toEqual([operation, expected])
           expect(access).toEqual(model.access())
+          expect(await memory.access()).toEqual(access)
           if (outcome === 'changed') changes += 1
           // Each change is one version, and nothing else is.
           expect(version).toBe(start + changes)
@@ -189,6 +194,28 @@ async function runOnStore(database: Database, operation: Operation): Promise<unk
 async function stateOf(database: Database) {
   const { version, users } = await createInstanceReader(database, TEST_MACS).load({ userIds: USERS })
   return { version, access: new Map([...users].map(([id, found]) => [id, accessOf(found)])) }
+}
+
+/** A replica that has all users in memory, and reads those again of which the database says that they may have changed. */
+async function replicaOf(database: Database) {
+  const reader = createInstanceReader(database, TEST_MACS)
+  await change(database, async () => {})
+  const identities = new LiveIdentities(reader)
+  let revision: Revision = await reader.status()
+  return {
+    access: async () => {
+      let asked: readonly string[] = []
+      const state = await reader.loadSince(revision, (changes) => {
+        asked = identities.idsToRead(changes)
+        return { userIds: asked }
+      })
+      expect(state.changes.kind).toBe('some')
+      if (!isSameRevision(state, revision)) identities.replace(state, asked)
+      revision = state
+      const users = await Promise.all(USERS.map((userId) => identities.find(userId)))
+      return new Map(users.flatMap((user) => (user === undefined ? [] : [[user.userId, accessOf(user)]])))
+    },
+  }
 }
 
 /** Tries every personal access token that there can ever have been. */

@@ -39,6 +39,7 @@ const ALL = [
   '0018-event-order',
   '0019-webhooks',
   '0020-configuration',
+  '0021-changed-users',
 ]
 
 /** A migration of a newer program of the same major version: it adds. */
@@ -76,7 +77,7 @@ async function undoPublication({ db }: Database): Promise<void> {
   }
   await sql`drop index service_users_by_name`.execute(db)
   await sql`drop table client_certificates, federated_identities, issuer_keys, trusted_issuers`.execute(db)
-  await sql`drop table sign_in_links, console_sessions, replicas, deprecated_calls`.execute(db)
+  await sql`drop table sign_in_links, console_sessions, replicas, deprecated_calls, instance_changes`.execute(db)
   await sql`drop table webhook_deliveries, webhooks`.execute(db)
   await sql`drop table limited_instance_members, project_members`.execute(db)
   await undoEventOrder({ db })

@@ -12,6 +12,7 @@ import { describeAuditLog } from './audit-log-contract.ts'
 import { describeAuditReader } from './audit-reader-contract.ts'
 import { describeAuthority } from './authority-contract.ts'
 import { describeChangeTime } from './change-time-contract.ts'
+import { describeChangedUsers } from './changed-users-contract.ts'
 import { describeConsoleStore } from './console-store-contract.ts'
 import { describeCredentialExpiries } from './credential-expiries-contract.ts'
 import { describeCredentialUses } from './credential-uses-contract.ts'
@@ -44,6 +45,7 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>, 
     describeSealedKeyStore(current)
     describeSchema(current)
     describeInstanceReader(current)
+    describeChangedUsers(current)
     describeInstanceInitializer(current)
     describeAuthority(current)
     describeIdentityStore(current)

@@ -10,7 +10,7 @@ import type { ServiceUser } from '../../../../src/domain/identities/service-user
 import type { TokenBinding } from '../../../../src/domain/identities/token-binding.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
 import { createWebKey } from '../../../../src/domain/keys/web-key.ts'
-import type { InstanceReader, InstanceStatus } from '../../../../src/domain/ports.ts'
+import type { InstanceReader, InstanceState, InstanceStatus } from '../../../../src/domain/ports.ts'
 import { dpopFor, newProofKey, proofOf } from '../../../support/dpop.ts'
 import { newKeyPair } from '../../../support/keys.ts'
 import { createRecordingLog } from '../../../support/log.ts'
@@ -96,17 +96,19 @@ async function startAccess() {
       standby: null,
     }
   }
+  const load = async (): Promise<InstanceState> => ({
+    ...(await status()),
+    ring: [webKey],
+    sealedActiveKey: null,
+    rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
+    trustedIssuers: [],
+    federatedUsers: [],
+    users: new Map(),
+  })
   const reader: InstanceReader = {
     status,
-    load: async () => ({
-      ...(await status()),
-      ring: [webKey],
-      sealedActiveKey: null,
-      rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
-      trustedIssuers: [],
-      federatedUsers: [],
-      users: new Map(),
-    }),
+    load,
+    loadSince: async () => ({ ...(await load()), changes: { kind: 'any' } }),
     findServiceUser: async () => {
       await instance.holdUsers
       return { version: 1, user }

@@ -1,8 +1,15 @@
 import { describe, expect, it } from '@jest/globals'
 import { FederatedSubjects } from '../../../../src/app/federation/federated-subjects.ts'
 import type { FederatedSubject } from '../../../../src/domain/federation/federated-identity.ts'
+import type { IdentityChanges } from '../../../../src/domain/identities/changed-users.ts'
 
 const ROBOT: FederatedSubject = { issuerId: 'issuer', subject: 'robot of the shop' }
+
+const ANY: IdentityChanges = { kind: 'any' }
+
+function changesOf(userIds: readonly string[], subjects: readonly FederatedSubject[]): IdentityChanges {
+  return { kind: 'some', userIds: new Set(userIds), projectIds: new Set(), subjects }
+}
 
 function setUp() {
   const instance = { version: 1, robots: ['a'] as readonly string[], reads: 0 }
@@ -13,10 +20,11 @@ function setUp() {
       return { version: instance.version, userIds: usersOf(subject) }
     },
   })
-  /** Takes over what `load` of the instance would give. */
-  const refresh = () => {
-    const asked = subjects.cachedSubjects()
-    subjects.replace({ version: instance.version, federatedUsers: asked.map(usersOf) }, asked)
+  /** Takes over what `loadSince` of the instance would give. */
+  const refresh = (changes: IdentityChanges = ANY) => {
+    const asked = subjects.subjectsToRead(changes)
+    subjects.replace({ version: instance.version, federatedUsers: asked.map(usersOf), changes }, asked)
+    return asked
   }
   refresh()
   return { instance, subjects, refresh }
@@ -42,7 +50,7 @@ describe('the federated subjects in memory', () => {
     Object.assign(instance, { version: 3, robots: [] })
     refresh()
     expect(subjects.recall(ROBOT)).toBeUndefined()
-    expect(subjects.cachedSubjects()).toEqual([])
+    expect(subjects.subjectsToRead(ANY)).toEqual([])
   })
 
   it('are not kept from an answer of another version, nor from before one that came in the meantime', async () => {
@@ -52,7 +60,30 @@ describe('the federated subjects in memory', () => {
     expect(subjects.recall(ROBOT)).toBeUndefined()
     refresh()
     await subjects.read(ROBOT)
-    subjects.replace({ version: 3, federatedUsers: [] }, [])
+    subjects.replace({ version: 3, federatedUsers: [], changes: ANY }, [])
+    expect(subjects.recall(ROBOT)).toBeUndefined()
+  })
+
+  it('are read again only for users who may have changed, those who have them now and those who had them', async () => {
+    const { instance, subjects, refresh } = setUp()
+    await subjects.read(ROBOT)
+    Object.assign(instance, { version: 2, robots: ['a', 'b'] })
+    expect(refresh(changesOf(['c'], []))).toEqual([])
+    expect(subjects.recall(ROBOT)).toEqual(['a'])
+    expect(refresh(changesOf(['b'], [ROBOT]))).toEqual([ROBOT])
+    expect(subjects.recall(ROBOT)).toEqual(['a', 'b'])
+    Object.assign(instance, { version: 3, robots: [] })
+    expect(refresh(changesOf(['a'], []))).toEqual([ROBOT])
+    expect(subjects.recall(ROBOT)).toBeUndefined()
+  })
+
+  it('that came in while a state was read, and may have changed in it, are forgotten', async () => {
+    const { instance, subjects } = setUp()
+    const changes = changesOf(['a'], [])
+    expect(subjects.subjectsToRead(changes)).toEqual([])
+    await subjects.read(ROBOT)
+    instance.version = 2
+    subjects.replace({ version: 2, federatedUsers: [], changes }, [])
     expect(subjects.recall(ROBOT)).toBeUndefined()
   })
 

@@ -1,6 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
 import { LiveIdentities } from '../../../../src/app/identities/live-identities.ts'
-import { createServiceUser, type ServiceUser } from '../../../../src/domain/identities/service-user.ts'
+import type { IdentityChanges } from '../../../../src/domain/identities/changed-users.ts'
+import {
+  createServiceUser,
+  grantProjectRole,
+  type ServiceUser,
+  setManagedProject,
+} from '../../../../src/domain/identities/service-user.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
 import type {
   ClockReading,
@@ -9,7 +15,9 @@ import type {
   InstanceStatus,
   NeededIdentities,
 } from '../../../../src/domain/ports.ts'
+import type { Revision } from '../../../../src/domain/revision.ts'
 
+const ANY: IdentityChanges = { kind: 'any' }
 const now = new Date(0)
 const clock: ClockReading = { databaseTime: now, latestChange: null, notBefore: 0, notAfter: 0 }
 
@@ -18,6 +26,8 @@ class Instance implements InstanceReader {
   #version = 0
   readonly #users = new Map<string, ServiceUser>()
   reads: string[] = []
+  /** What each state says of the changes before it. */
+  changes = ANY
   held: (() => void)[] | null = null
 
   set(user: ServiceUser): void {
@@ -52,6 +62,13 @@ class Instance implements InstanceReader {
     }
   }
 
+  async loadSince(
+    _revision: Revision,
+    choose: (changes: IdentityChanges) => NeededIdentities,
+  ): Promise<InstanceState & { readonly changes: IdentityChanges }> {
+    return { ...(await this.load(choose(this.changes))), changes: this.changes }
+  }
+
   async findServiceUser(userId: string): Promise<{ version: number; user: ServiceUser | undefined }> {
     this.reads.push(userId)
     const answer = { version: this.#version, user: this.#users.get(userId) }
@@ -69,9 +86,24 @@ function user(userId: string, name = userId): ServiceUser {
   return createServiceUser(facts, new Date(0))
 }
 
-async function refresh(identities: LiveIdentities, instance: Instance): Promise<void> {
-  const userIds = identities.cachedIds()
-  identities.replace(await instance.load({ userIds }), userIds)
+/** Returns the ids of the users that were read again. */
+async function refresh(identities: LiveIdentities, instance: Instance): Promise<readonly string[]> {
+  const [state, userIds] = await loadFor(identities, instance)
+  identities.replace(state, userIds)
+  return userIds
+}
+
+async function loadFor(identities: LiveIdentities, instance: Instance) {
+  let userIds: readonly string[] = []
+  const state = await instance.loadSince({ version: 0, changedAt: null }, (changes) => {
+    userIds = identities.idsToRead(changes)
+    return { userIds }
+  })
+  return [state, userIds] as const
+}
+
+function changesOf({ userIds = [], projectIds = [] }: { userIds?: string[]; projectIds?: string[] }): IdentityChanges {
+  return { kind: 'some', userIds: new Set(userIds), projectIds: new Set(projectIds), subjects: [] }
 }
 
 describe('the identities in memory', () => {
@@ -131,8 +163,7 @@ describe('the identities in memory', () => {
     for (const userId of ['a', 'b']) instance.set(user(userId))
     const identities = new LiveIdentities(instance)
     for (const userId of ['a', 'b']) await identities.find(userId)
-    const userIds = identities.cachedIds()
-    const state = await instance.load({ userIds })
+    const [state, userIds] = await loadFor(identities, instance)
     instance.set(user('a', 'renamed'))
     instance.remove('b')
     expect([await identities.read('a'), await identities.read('b')]).toEqual([user('a', 'renamed'), undefined])
@@ -161,6 +192,65 @@ describe('the identities in memory', () => {
     expect(await identities.find('c')).toEqual(user('c'))
   })
 
+  it('are read again only if they may have changed, themselves or in a project that they have to do with', async () => {
+    const instance = new Instance()
+    for (const userId of ['a', 'b', 'c', 'd']) instance.set(user(userId))
+    instance.set(grantProjectRole(user('b'), 'shop', 'seller'))
+    instance.set(setManagedProject(user('c'), 'shop', 'PROJECT_OWNER'))
+    const identities = new LiveIdentities(instance)
+    for (const userId of ['a', 'b', 'c', 'd']) await identities.find(userId)
+    await refresh(identities, instance)
+
+    instance.set(user('a', 'renamed'))
+    instance.changes = changesOf({ userIds: ['a', 'nobody'] })
+    expect(await refresh(identities, instance)).toEqual(['a'])
+    expect(identities.recall('a')).toEqual(user('a', 'renamed'))
+    instance.remove('a')
+    instance.changes = changesOf({ userIds: ['a', 'd'], projectIds: ['shop'] })
+    expect([...(await refresh(identities, instance))].sort()).toEqual(['a', 'b', 'c', 'd'])
+    expect(identities.recall('a')).toBeUndefined()
+    instance.remove('b')
+    instance.changes = changesOf({})
+    expect(await refresh(identities, instance)).toEqual([])
+    expect(identities.recall('b')?.projectRoles).toEqual(new Map([['shop', ['seller']]]))
+    instance.changes = changesOf({ projectIds: ['project'] })
+    expect((await refresh(identities, instance)).length).toBe(3)
+    expect(identities.recall('b')).toBeUndefined()
+  })
+
+  it('are forgotten if they came in while a state was read, and may have changed in it', async () => {
+    const instance = new Instance()
+    for (const userId of ['a', 'b']) instance.set(user(userId))
+    const identities = new LiveIdentities(instance)
+    await refresh(identities, instance)
+    instance.held = []
+    const early = [identities.find('a'), identities.find('b')]
+    instance.set(user('a', 'renamed'))
+    instance.changes = changesOf({ userIds: ['a'] })
+    const [state, userIds] = await loadFor(identities, instance)
+    for (const release of instance.held) release()
+    instance.held = null
+    await Promise.all(early)
+    identities.replace(state, userIds)
+    expect(identities.recall('a')).toBeUndefined()
+    expect(identities.recall('b')).toEqual(user('b'))
+  })
+
+  it('are read again up to a limit, those used last first; the others are forgotten', async () => {
+    const instance = new Instance()
+    const identities = new LiveIdentities(instance, { capacity: 10_002 })
+    for (let i = 0; i <= 10_001; i += 1) {
+      instance.set(user(`${i}`))
+      await identities.find(`${i}`)
+    }
+    identities.recall('0')
+    instance.set(user('0', 'renamed'))
+    expect(await refresh(identities, instance)).toHaveLength(10_000)
+    expect(identities.recall('0')).toEqual(user('0', 'renamed'))
+    expect([identities.recall('1'), identities.recall('2')]).toEqual([undefined, undefined])
+    expect(identities.counts.users).toBe(10_000)
+  })
+
   it('do not keep an answer that began before a change and ended after it', async () => {
     const instance = new Instance()
     instance.set(user('a'))
@@ -184,7 +274,7 @@ describe('the identities in memory', () => {
     const identities = new LiveIdentities(instance, { capacity: 2 })
     for (const userId of ['a', 'b', 'c']) instance.set(user(userId))
     for (const userId of ['a', 'b', 'a', 'c']) await identities.find(userId)
-    expect(identities.cachedIds().sort()).toEqual(['a', 'c'])
+    expect(identities.idsToRead(ANY).sort()).toEqual(['a', 'c'])
   })
 
   it('are not evicted by unknown ids', async () => {
@@ -193,7 +283,7 @@ describe('the identities in memory', () => {
     const identities = new LiveIdentities(instance, { capacity: 2 })
     await identities.find('a')
     for (let i = 0; i < 100; i += 1) await identities.find(`nobody-${i}`)
-    expect(identities.cachedIds()).toEqual(['a'])
+    expect(identities.idsToRead(ANY)).toEqual(['a'])
   })
 
   it('forget what the database has not confirmed when it goes back', async () => {
@@ -210,7 +300,7 @@ describe('the identities in memory', () => {
     instance.held = []
     const early = identities.find('c')
     instance.goBack(1)
-    identities.replace(await instance.load({ userIds: requested }), requested)
+    identities.replace({ ...(await instance.load({ userIds: requested })), changes: ANY }, requested)
     for (const release of instance.held) release()
     instance.held = null
     await early

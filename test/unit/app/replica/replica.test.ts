@@ -4,7 +4,7 @@ import { Replica } from '../../../../src/app/replica/replica.ts'
 import { DomainError, StorageRefusal } from '../../../../src/domain/errors.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
 import { createWebKey, type WebKey } from '../../../../src/domain/keys/web-key.ts'
-import type { InstanceReader, InstanceStatus } from '../../../../src/domain/ports.ts'
+import type { InstanceReader, InstanceState, InstanceStatus } from '../../../../src/domain/ports.ts'
 import { UnreadableRow } from '../../../../src/domain/unreadable-row.ts'
 import { newKeyPair } from '../../../support/keys.ts'
 import { createRecordingLog } from '../../../support/log.ts'
@@ -45,21 +45,23 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
       standby: null,
     }
   }
+  const load = async (): Promise<InstanceState> => {
+    await instance.loading
+    if (instance.unreadable !== undefined) throw instance.unreadable
+    return {
+      ...(await status()),
+      ring: [...instance.ring],
+      sealedActiveKey: null,
+      rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
+      trustedIssuers: [],
+      users: new Map(),
+      federatedUsers: [],
+    }
+  }
   const reader: InstanceReader = {
     status,
-    load: async () => {
-      await instance.loading
-      if (instance.unreadable !== undefined) throw instance.unreadable
-      return {
-        ...(await status()),
-        ring: [...instance.ring],
-        sealedActiveKey: null,
-        rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
-        trustedIssuers: [],
-        users: new Map(),
-        federatedUsers: [],
-      }
-    },
+    load,
+    loadSince: async () => ({ ...(await load()), changes: { kind: 'any' } }),
     findServiceUser: async () => {
       if (instance.unreadableUser !== undefined) throw instance.unreadableUser
       return { version: (await status()).version, user: undefined }

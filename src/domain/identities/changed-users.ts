@@ -1,0 +1,38 @@
+/**
+ * Which service users something has changed. A replica reads those again that it has in memory, and no others.
+ */
+import type { FederatedSubject } from '../federation/federated-identity.ts'
+import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
+import { projectsOf, type ServiceUser } from './service-user.ts'
+
+/** The service users that a change may have changed, with everything that belongs to them. */
+export type ChangedUsers =
+  | { readonly kind: 'any' }
+  /** Those with these ids, and those that have to do with these projects: that are in one, or have a role in it or over it. */
+  | { readonly kind: 'some'; readonly userIds: readonly string[]; readonly projectIds: readonly string[] }
+
+export const ANY_USER: ChangedUsers = { kind: 'any' }
+export const NO_USER: ChangedUsers = { kind: 'some', userIds: [], projectIds: [] }
+
+/** What a change of the trusted issuers changes of users: those of one that is gone lose federated identities. */
+export function changedByIssuers(before: readonly TrustedIssuer[], next: readonly TrustedIssuer[]): ChangedUsers {
+  const left = new Set(next.map(({ issuerId }) => issuerId))
+  return before.every(({ issuerId }) => left.has(issuerId)) ? NO_USER : ANY_USER
+}
+
+/** What the changes since a revision may have changed of what a replica has in memory. */
+export type IdentityChanges =
+  | { readonly kind: 'any' }
+  | {
+      readonly kind: 'some'
+      readonly userIds: ReadonlySet<string>
+      readonly projectIds: ReadonlySet<string>
+      /** The subjects of the federated identities that these users have now. */
+      readonly subjects: readonly FederatedSubject[]
+    }
+
+/** Whether a user who was read before the changes may be another now. */
+export function isChanged(user: ServiceUser, changes: IdentityChanges): boolean {
+  if (changes.kind === 'any' || changes.userIds.has(user.userId)) return true
+  return changes.projectIds.size > 0 && projectsOf(user).some((projectId) => changes.projectIds.has(projectId))
+}
