@@ -4,14 +4,14 @@
 import { KeyRotation } from '../app/keys/key-rotation.ts'
 import { Rotator } from '../app/keys/rotator.ts'
 import { WebKeys } from '../app/keys/web-keys.ts'
-import type { RpcOptions } from '../rpc/routes.ts'
+import type { ServiceParts } from '../rpc/services.ts'
 import { createInstanceReader } from '../storage/instance/instance-reader.ts'
 import { createKeyStore } from '../storage/keys/key-store.ts'
 import type { ServicesOptions } from './services.ts'
 import { systemClock } from './system-clock.ts'
 
 /** What changes web keys, by request and by the clock. */
-export function startWebKeys(options: ServicesOptions): Pick<RpcOptions, 'rotation' | 'webKeys'> {
+export function startWebKeys(options: ServicesOptions): Pick<ServiceParts, 'rotation' | 'webKeys'> {
   const { config, log, stack, database, publicKeys, generator, replica, decryptability, rows, now, changeTime } =
     options
   const { tracing, metrics, audit } = options
