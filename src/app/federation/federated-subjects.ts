@@ -7,7 +7,7 @@ import { LRUCache } from 'lru-cache'
 import { databaseBusy } from '../../domain/errors.ts'
 import type { FederatedSubject } from '../../domain/federation/federated-identity.ts'
 import type { IdentityChanges } from '../../domain/identities/changed-users.ts'
-import type { InstanceReader, InstanceState } from '../../domain/ports.ts'
+import type { InstanceReader, InstanceState } from '../../domain/ports/instance.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import { SingleFlightByKey } from '../replica/single-flight.ts'
 

@@ -10,7 +10,7 @@ import { LRUCache } from 'lru-cache'
 import { databaseBusy } from '../../domain/errors.ts'
 import { type IdentityChanges, isChanged } from '../../domain/identities/changed-users.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
-import type { InstanceReader, InstanceState } from '../../domain/ports.ts'
+import type { InstanceReader, InstanceState } from '../../domain/ports/instance.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import { SingleFlightByKey } from '../replica/single-flight.ts'
 

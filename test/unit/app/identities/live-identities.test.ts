@@ -14,7 +14,7 @@ import type {
   InstanceState,
   InstanceStatus,
   NeededIdentities,
-} from '../../../../src/domain/ports.ts'
+} from '../../../../src/domain/ports/instance.ts'
 import type { Revision } from '../../../../src/domain/revision.ts'
 
 const ANY: IdentityChanges = { kind: 'any' }
