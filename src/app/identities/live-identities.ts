@@ -2,10 +2,9 @@
  * The service users that this replica needs, in memory, each as of the newest version that the replica knows. What was read of another
  * version is not kept: one that is newer may never become that of the replica, because a fail-over lost it.
  *
- * A user is read from the database at its first use, after a change that may concern it, and before a denial. Unknown user ids are not cached, because a
- * denial reads the database anyway.
+ * A user is read from the database at its first use, after a change that may concern it, and before a denial. Unknown user ids are not
+ * cached, because a denial reads the database anyway.
  */
-
 import { LRUCache } from 'lru-cache'
 import { databaseBusy } from '../../domain/errors.ts'
 import { type IdentityChanges, isChanged } from '../../domain/identities/changed-users.ts'
