@@ -15,7 +15,7 @@ import type { Log, RequestContext } from '../../domain/ports/runtime.ts'
 import { requestIdOf } from '../authorization/actor.ts'
 import { invalidArgument, toConnectError } from '../messages/errors.ts'
 import { labelOf } from '../protocol/call-context.ts'
-import type { Answer } from '../routes.ts'
+import type { Answer } from '../rpc-route.ts'
 import { isUse } from './same-origin.ts'
 import { clearCookie, readCookie, setCookie } from './session-cookie.ts'
 
