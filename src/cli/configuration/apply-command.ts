@@ -15,8 +15,8 @@ import type { Io } from '../io.ts'
 import { formatOf, printJson, printWarnings } from '../output.ts'
 import { printable, printableLines } from '../printable.ts'
 import { type FileOptions, readConfiguration, withFileOptions } from './file-options.ts'
-import { formatPlan } from './plan-text.ts'
-import { countsOf, isDifferent, type Planned, planOf } from './planned.ts'
+import { formatPlan, formatResult } from './plan-text.ts'
+import { isDifferent, type Planned, planOf } from './planned.ts'
 import { cleanUpTargets, type HandedOver, handOverSecrets, prepareHandOver } from './secrets/hand-over.ts'
 
 interface ApplyOptions extends FileOptions, YesOption {
@@ -53,7 +53,7 @@ async function apply(io: Io, command: Command, options: ApplyOptions): Promise<v
   await confirm(io, options, 'Apply this?')
   const response = await applied(planned, options)
   // Before secrets are handed over, which takes longer, and may fail.
-  if (isForPeople(options)) printLine(io.stdout, resultOf(response))
+  if (isForPeople(options)) printLine(io.stdout, formatResult(response, options.label))
   printWarnings(io, await cleanUpTargets(io, secrets.settled))
   const { handedOver, failures } = await handOverSecrets(api, preparation, response.plan?.serviceUsers ?? [])
   if (isForPeople(options)) for (const { words } of handedOver) printLine(io.stdout, printable(words))
@@ -87,12 +87,6 @@ async function applied(
         'the instance was changed after the plan was made, and nothing was applied: run the command again, which makes a new plan',
     )
   }
-}
-
-function resultOf({ plan, version }: ApplyConfigurationResponse): string {
-  if (plan === undefined || plan.changes.length === 0) return `applied: nothing was changed (version ${version})`
-  const { created, changed, deleted } = countsOf(plan)
-  return `applied: ${created} created, ${changed} changed, ${deleted} deleted (version ${version})`
 }
 
 function printLine(stream: Io['stdout'], line: string): void {
