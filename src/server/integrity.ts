@@ -4,7 +4,7 @@
 import { generateTakeOver, openIntegrity } from '../crypto/integrity-key.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
 import type { Integrity } from '../domain/integrity.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import type { MasterKeySource } from '../secret-files/master-key-source.ts'
 import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'
 import type { Database } from '../storage/postgres/database.ts'

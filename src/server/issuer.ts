@@ -4,7 +4,7 @@
 
 import { changeIssuer } from '../app/replica/issuer.ts'
 import type { Config } from '../config/config.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import { masterKeySource } from '../secret-files/master-key-source.ts'
 import { createIssuerStore } from '../storage/instance/issuer-store.ts'
 import { assertMigrated } from '../storage/schema/migrate.ts'

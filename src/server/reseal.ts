@@ -8,7 +8,7 @@ import { assertAllOpen, lookAtMasterKeys, type MasterKeyStatus, type Resealed, r
 import { type Config, MASTER_KEY_FILE } from '../config/config.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
 import { createKeyResealer } from '../crypto/resealer.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import { rotateGenerated } from '../secret-files/generated-master-key.ts'
 import { masterKeySource } from '../secret-files/master-key-source.ts'
 import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'

@@ -39,14 +39,10 @@ import { thumbprint } from '../crypto/public-key-macs.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
 import { createWebhookSigner } from '../crypto/webhook-signer.ts'
 import type { ClientSecrets, ConsoleSecrets, DpopNonces, PublicKeyMacs } from '../domain/integrity.ts'
-import type {
-  ClientCertificateVerifier,
-  KeyPairGenerator,
-  Log,
-  OpenIdProvider,
-  Readiness,
-  RequestContext,
-} from '../domain/ports.ts'
+import type { OpenIdProvider } from '../domain/ports/console.ts'
+import type { KeyPairGenerator } from '../domain/ports/keys.ts'
+import type { Log, Readiness, RequestContext } from '../domain/ports/runtime.ts'
+import type { ClientCertificateVerifier } from '../domain/ports/verification.ts'
 import { openApiDocument } from '../oauth/documents/openapi.ts'
 import { publishDocument } from '../oauth/documents/published-document.ts'
 import { createOAuthRoutes, type OAuthRoutes } from '../oauth/routes.ts'

@@ -5,7 +5,7 @@
 import { sql } from 'kysely'
 import { Batches } from '../../domain/batches.ts'
 import { databaseBusy } from '../../domain/errors.ts'
-import type { CredentialUses } from '../../domain/ports.ts'
+import type { CredentialUses } from '../../domain/ports/records.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'

@@ -5,7 +5,7 @@
  */
 import { Kysely, type LogEvent } from 'kysely'
 import { LogThrottle } from '../../domain/log-throttle.ts'
-import type { Log } from '../../domain/ports.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import type { Tables } from '../schema/tables.ts'
 import { createPostgresPools, type PoolUse, type PostgresOptions, STATEMENT_TIMEOUT_MILLIS } from './postgres-pool.ts'
 import { RowLockPostgresDialect } from './row-lock-dialect.ts'
