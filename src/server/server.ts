@@ -48,6 +48,7 @@ import { databaseOptions, openConfigured, openPrimary, openUntilDisposed, startE
 import { whenAvailable } from './database-wait.ts'
 import { keepHeapSmall } from './heap.ts'
 import { bringUpToDate, loadIntegrity } from './integrity.ts'
+import { limitLastWrites } from './last-writes.ts'
 import { PublicListener } from './public-listener.ts'
 import { createApi, createAuditTrail, createTokenEndpoints } from './services.ts'
 import { GRACE } from './stop-limit.ts'
@@ -162,6 +163,9 @@ async function start(
   const embeddedIn = socketFolder ?? (await startEmbedded(config, log, { stack, signal }))
   const where = databaseOptions(config, embeddedIn, { log, stack })
   const database = openUntilDisposed(where, stack)
+  const primaryDatabase = openPrimary(config, log, stack)
+  const databases = primaryDatabase === null ? [database] : [database, primaryDatabase]
+  const startLastWrites = limitLastWrites({ databases, clock: systemClock, log, stack })
   const waiting = { databaseUrl: where.url, log, signal, onWaiting: (reason: string) => listener.wait(reason) }
   const source = masterKeySource(config, log)
   const applied = await whenAvailable(() => bringUpToDate(database, { source, log, signal }), waiting)
@@ -241,7 +245,6 @@ async function start(
     const readiness = replica.readiness()
     return readiness.ready ? { ...readiness, warnings: [...readiness.warnings, ...time.warnings()] } : readiness
   }
-  const primaryDatabase = openPrimary(config, log, stack)
   const base = {
     config,
     log,
@@ -296,6 +299,7 @@ async function start(
   replica.onLag(metrics.recordChangeLag)
   metrics.observeConnections(() => listener.connections())
   await listener.open()
+  stack.defer(startLastWrites)
   // Requests in flight need everything else, so the port is closed first.
   stack.defer(() => listener.close(GRACE))
   let stopping: Promise<void> | undefined
