@@ -118,9 +118,9 @@ export function ProjectPage({ id: projectId }: { readonly id: string }) {
   )
 }
 
-function ProjectActions({ project: { projectId, name } }: { readonly project: Project }) {
+function ProjectActions({ project }: { readonly project: Project }) {
+  const { projectId, name } = project
   const [open, setOpen] = useState<'rename' | 'delete'>()
-  const [newName, setNewName] = useState(name)
   const close = () => setOpen(undefined)
   return (
     <>
@@ -134,22 +134,7 @@ function ProjectActions({ project: { projectId, name } }: { readonly project: Pr
           Delete
         </button>
       )}
-      {open === 'rename' && (
-        <ConfirmDialog
-          title={`Rename ${name}?`}
-          verb="Rename"
-          isDangerous
-          isIncomplete={newName === '' || newName === name}
-          onClose={close}
-          change={() => projects.updateProject({ projectId, name: newName, updateMask: { paths: ['name'] } })}
-        >
-          <p>
-            <strong>The client IDs of all its service users change at once.</strong> Clients that use the old ones get
-            no tokens.
-          </p>
-          <ProjectNameField name={newName} onChange={setNewName} />
-        </ConfirmDialog>
-      )}
+      {open === 'rename' && <RenameDialog project={project} onClose={close} />}
       {open === 'delete' && (
         <ConfirmDialog
           title={`Delete ${name}?`}
@@ -168,5 +153,26 @@ function ProjectActions({ project: { projectId, name } }: { readonly project: Pr
         </ConfirmDialog>
       )}
     </>
+  )
+}
+
+function RenameDialog({ project, onClose }: { readonly project: Project; readonly onClose: () => void }) {
+  const { projectId, name } = project
+  const [newName, setNewName] = useState(name)
+  return (
+    <ConfirmDialog
+      title={`Rename ${name}?`}
+      verb="Rename"
+      isDangerous
+      isIncomplete={newName === '' || newName === name}
+      onClose={onClose}
+      change={() => projects.updateProject({ projectId, name: newName, updateMask: { paths: ['name'] } })}
+    >
+      <p>
+        <strong>The client IDs of all its service users change at once.</strong> Clients that use the old ones get no
+        tokens.
+      </p>
+      <ProjectNameField name={newName} onChange={setNewName} />
+    </ConfirmDialog>
   )
 }

@@ -41,7 +41,12 @@ export function UsersPage() {
     <>
       <PageHeading title="Service users">
         {may('iam.user.write') && (
-          <button type="button" class="button is-primary" onClick={() => setIsCreating(true)}>
+          <button
+            type="button"
+            class="button is-primary"
+            disabled={known.value === undefined}
+            onClick={() => setIsCreating(true)}
+          >
             Create user
           </button>
         )}
@@ -71,16 +76,25 @@ export function UsersPage() {
 
 function SearchField({ text }: { readonly text: string }) {
   const pause = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const input = useRef<HTMLInputElement>(null)
   useEffect(() => () => clearTimeout(pause.current), [])
+  // The address may change by a link or a step back. What is being written is newer than it.
+  useEffect(() => {
+    if (pause.current === undefined && input.current !== null) input.current.value = text
+  }, [text])
   const search = (value: string) => {
     clearTimeout(pause.current)
-    pause.current = setTimeout(() => changeQuery({ search: value, page: '' }), PAUSE)
+    pause.current = setTimeout(() => {
+      pause.current = undefined
+      changeQuery({ search: value, page: '' })
+    }, PAUSE)
   }
   return (
     <Field label="Search by name or client ID">
       {(id) => (
         <input
           id={id}
+          ref={input}
           type="search"
           maxLength={200}
           defaultValue={text}
