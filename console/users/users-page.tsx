@@ -16,6 +16,7 @@ import { PageHeading } from '../parts/page-heading.tsx'
 import { Pager } from '../parts/pager.tsx'
 import { When } from '../parts/when.tsx'
 import { allProjects, nameOfProject } from '../projects/project-names.ts'
+import { mayWithProject } from '../session/rights.ts'
 import { may } from '../session/session.ts'
 import { CreateUserDialog } from './create-user-dialog.tsx'
 import { INSTANCE_ROLES } from './instance-roles.ts'
@@ -68,7 +69,11 @@ export function UsersPage() {
         </div>
       </section>
       {isCreating && known.value !== undefined && (
-        <CreateUserDialog projects={all} projectId={projectId} onClose={() => setIsCreating(false)} />
+        <CreateUserDialog
+          projects={all.filter((project) => mayWithProject('iam.user.write', project.projectId))}
+          projectId={projectId}
+          onClose={() => setIsCreating(false)}
+        />
       )}
     </>
   )

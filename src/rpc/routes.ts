@@ -153,6 +153,7 @@ export interface ConsoleRpc {
   readonly openId: Pick<OpenIdEndpointOptions, 'provider' | 'people' | 'attempts' | 'digest'> | null
   /** Headers of every response of the console. */
   readonly headers: Readonly<Record<string, string>>
+  readonly tokenLifetimeSeconds: number
 }
 
 /** Answers a request. @throws The error that prevented a response, if the client is still connected. */
