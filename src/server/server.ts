@@ -20,6 +20,7 @@ import { createConsolePage, createPeopleProvider } from './console.ts'
 import { databaseOptions, openPrimary, openUntilDisposed, startEmbedded } from './database.ts'
 import { keepHeapSmall } from './heap.ts'
 import { setUpInstance } from './instance-setup.ts'
+import { limitLastWrites } from './last-writes.ts'
 import { PublicListener } from './public-listener.ts'
 import { startReplica } from './replica.ts'
 import { createServices } from './services.ts'
@@ -108,6 +109,9 @@ async function start(
   const embeddedIn = socketFolder ?? (await startEmbedded(config, log, { stack, signal }))
   const where = databaseOptions(config, embeddedIn, { log, stack })
   const database = openUntilDisposed(where, stack)
+  const primaryDatabase = openPrimary(config, log, stack)
+  const databases = primaryDatabase === null ? [database] : [database, primaryDatabase]
+  const startLastWrites = limitLastWrites({ databases, clock: systemClock, log, stack })
   const waiting = { databaseUrl: where.url, log, signal, onWaiting: (reason: string) => listener.wait(reason) }
   const shared = { config, log, stack, database, baseUrl, tracing, metrics }
   const instance = await setUpInstance({ ...shared, waiting })
@@ -119,7 +123,6 @@ async function start(
     const readiness = replica.readiness()
     return readiness.ready ? { ...readiness, warnings: [...readiness.warnings, ...time.warnings()] } : readiness
   }
-  const primaryDatabase = openPrimary(config, log, stack)
   const base = {
     ...shared,
     primaryDatabase,
@@ -155,6 +158,7 @@ async function start(
   observeReplica(metrics, { ...started, database, primaryDatabase })
   metrics.observeConnections(() => listener.connections())
   await listener.open()
+  stack.defer(startLastWrites)
   // Requests in flight need everything else, so the port is closed first.
   stack.defer(() => listener.close(GRACE))
   let stopping: Promise<void> | undefined

@@ -82,7 +82,7 @@ export class ReplicaMemory {
       this.#log.warn({ before: before.version, now: state.version }, GONE_BACK)
     // Synchronous from here, so that no request sees the keys of one version and the users of another.
     // The revision comes last, so that a failure on the way is tried again.
-    this.identities.replace(state, asked.userIds)
+    this.identities.replace(state)
     this.subjects.replace(state, asked.subjects)
     this.keys.publish(snapshot)
     this.#rotation = state.rotation
