@@ -10,7 +10,7 @@ import { createIssuerStore } from '../storage/instance/issuer-store.ts'
 import { assertMigrated } from '../storage/schema/migrate.ts'
 import { withCleanup } from './cleanup-stack.ts'
 import { assertSetUp, openExisting } from './database.ts'
-import { bringUpToDate } from './integrity.ts'
+import { bringUpToDate } from './migrate.ts'
 
 /** The issuer of the instance; null if none is stored. Nothing is changed. @throws {Error} that says what to do. */
 export async function storedIssuer(config: Config, log: Log): Promise<string | null> {

@@ -16,7 +16,7 @@ import type { Database } from '../storage/postgres/database.ts'
 import { assertMigrated } from '../storage/schema/migrate.ts'
 import { withCleanup } from './cleanup-stack.ts'
 import { assertSetUp, openExisting } from './database.ts'
-import { bringUpToDate } from './integrity.ts'
+import { bringUpToDate } from './migrate.ts'
 
 /** What a rotation did. */
 export interface RotatedMasterKeys extends Resealed {

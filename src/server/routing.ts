@@ -20,8 +20,8 @@ import { isZitadelRest } from '../rpc/keys/zitadel-rest.ts'
 import { connectRefusal, grpcRefusal, isGrpc } from '../rpc/protocol/http-refusals.ts'
 import { restRefusal } from '../rpc/protocol/rest.ts'
 import { createPublicRpc, type PublicRpc } from '../rpc/public/public-routes.ts'
-import type { Answer, RpcRoutes } from '../rpc/routes.ts'
-import { isRpc } from '../rpc/rpc-route.ts'
+
+import { type Answer, isRpc, type RpcRoutes } from '../rpc/rpc-route.ts'
 import { systemClock } from './system-clock.ts'
 
 /** What is served once the server is ready. */

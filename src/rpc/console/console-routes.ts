@@ -8,7 +8,7 @@ import { CALLBACK_PATH, CONSOLE_API, SESSION_PATH, SIGN_IN_PATH } from '../../do
 import type { RequestContext } from '../../domain/ports/runtime.ts'
 import type { Authenticate } from '../authorization/authorize.ts'
 import { connectRefusal } from '../protocol/http-refusals.ts'
-import type { Answer, RpcRoute, RpcRoutes } from '../routes.ts'
+import type { Answer, RpcRoute, RpcRoutes } from '../rpc-route.ts'
 import type { OpenIdAnswers } from './openid-endpoint.ts'
 import { crossOriginProblem, isUse } from './same-origin.ts'
 import { readCookie } from './session-cookie.ts'

@@ -54,7 +54,8 @@ export const CONNECT_TIMEOUT_MILLIS = 5_000
 /** How long a connection may be silent before TCP sends a keep-alive probe. */
 export const KEEP_ALIVE_DELAY_MILLIS = 10_000
 
-const DEFAULT_MAX_CONNECTIONS = 10
+/** Of a process, with the one that listens. */
+export const DEFAULT_MAX_CONNECTIONS = 10
 const MOST_SERVING_CONNECTIONS = 8
 
 /** Short, because requests wait for these reads, and a replica must notice soon that the database is gone. */
