@@ -13,7 +13,7 @@ import {
 } from 'node:http2'
 import { type AddressInfo, isIP, Server as NetServer, type Socket } from 'node:net'
 import { setHeaders } from '../domain/header-list.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import { Connections } from './connections/connections.ts'
 import { Http2Sessions, http2Options, isHeadTooLong } from './connections/http2-sessions.ts'
 import type { Limits } from './connections/limits.ts'

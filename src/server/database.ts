@@ -2,7 +2,7 @@
  * Opens the configured database. The embedded one is started for that, and is then like any other PostgreSQL.
  */
 import type { Config } from '../config/config.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import { assertNotFormer, hasDatabaseFolder } from '../embedded-postgres/database-folder.ts'
 import { startEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.ts'
 import { socketAddress } from '../embedded-postgres/socket.ts'

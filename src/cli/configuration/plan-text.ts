@@ -4,6 +4,7 @@
 
 import type { JsonObject } from '@bufbuild/protobuf'
 import { toJson } from '@bufbuild/protobuf'
+import type { ApplyConfigurationResponse } from '../../../gen/iam/config/v2/config_service_pb.js'
 import {
   ChangeAction,
   type FieldDifference,
@@ -43,7 +44,7 @@ export function formatPlan(
       ({ request }) =>
         `${colors.added('+')} client secret of ${printable(`${request.name}@${request.project}, into ${request.into}`)}`,
     ),
-    summaryOf({ plan, secrets }),
+    summaryOf({ plan, secrets }, label),
   ].join('\n')
 }
 
@@ -85,17 +86,47 @@ function fieldLine(difference: FieldDifference, { added, changed, removed }: Col
 }
 
 /** Resources that are as the files say, and only get the label. */
-function ownedLines({ changes, takenOver }: Plan, label: string): string[] {
+function onlyLabelled({ changes, takenOver }: Plan): string[] {
   const changed = new Set(changes.map(({ resource }) => nameOf(resource)))
-  const names = takenOver.map(nameOf).filter((name) => !changed.has(name))
-  return names.map((name) => `  ${name} gets the label ${label}, and is not changed`)
+  return takenOver.map(nameOf).filter((name) => !changed.has(name))
 }
 
-function summaryOf(planned: Pick<Planned, 'plan' | 'secrets'>): string {
+function ownedLines(plan: Plan, label: string): string[] {
+  return onlyLabelled(plan).map((name) => `  ${name} gets the label ${label}, and is not changed`)
+}
+
+function summaryOf(planned: Pick<Planned, 'plan' | 'secrets'>, label: string): string {
   const { plan, secrets } = planned
-  if (!isDifferent(planned)) return `no difference (version ${plan.version} of the instance)`
+  const version = `(version ${plan.version} of the instance)`
+  const labelled = onlyLabelled(plan).length
+  const gets = labelled === 1 ? `gets the label ${label}` : `get the label ${label}`
+  if (!isDifferent(planned)) {
+    return labelled === 0
+      ? `no difference ${version}`
+      : `no difference, and ${labelled} ${resources(labelled)} ${gets} ${version}`
+  }
   const { created, changed, deleted } = countsOf(plan)
   const counts = [`${created} to create`, `${changed} to change`, `${deleted} to delete`]
   if (secrets.due.length > 0) counts.push(`client secrets to hand over: ${secrets.due.length}`)
-  return `${counts.join(', ')} (version ${plan.version} of the instance)`
+  if (labelled > 0) counts.push(`and ${labelled} other ${resources(labelled)} ${gets}`)
+  return `${counts.join(', ')} ${version}`
+}
+
+/** What an apply has done, in one line. */
+export function formatResult({ plan, version }: ApplyConfigurationResponse, label: string): string {
+  const labelled = plan === undefined ? 0 : onlyLabelled(plan).length
+  const got = `got the label ${label}`
+  if (plan === undefined || plan.changes.length === 0) {
+    const what =
+      labelled === 0 ? 'nothing was changed' : `${labelled} ${resources(labelled)} ${got}, and none was changed`
+    return `applied: ${what} (version ${version})`
+  }
+  const { created, changed, deleted } = countsOf(plan)
+  const counts = [`${created} created`, `${changed} changed`, `${deleted} deleted`]
+  if (labelled > 0) counts.push(`and ${labelled} other ${resources(labelled)} ${got}`)
+  return `applied: ${counts.join(', ')} (version ${version})`
+}
+
+function resources(count: number): string {
+  return count === 1 ? 'resource' : 'resources'
 }

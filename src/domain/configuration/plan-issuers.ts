@@ -18,6 +18,8 @@ import { isPruned, type PlannedChange, type Planning } from './plan.ts'
 export interface PlannedIssuers {
   readonly next: readonly TrustedIssuer[]
   readonly changes: readonly PlannedChange[]
+  /** The `issuer` of those of the configuration that are a mistake already. */
+  readonly refused: ReadonlySet<string>
 }
 
 export function planIssuers(configured: readonly TrustedIssuerConfiguration[], planning: Planning): PlannedIssuers {
@@ -58,7 +60,8 @@ export function planIssuers(configured: readonly TrustedIssuerConfiguration[], p
     // Facts in another order are no difference.
     else next = next.map((issuer) => (issuer === after ? existingIssuer(state.trustedIssuers, issuerId) : issuer))
   }
-  return { next, changes }
+  const accepted = new Set(next.map(({ issuer }) => issuer))
+  return { next, changes, refused: new Set([...named].filter((issuer) => !accepted.has(issuer))) }
 }
 
 function editOf({ algorithms, maxLifetimeSeconds }: Omit<TrustedIssuerConfiguration, 'keys'>, keys: IssuerKeyChoice) {

@@ -22,6 +22,8 @@ export interface PlannedProjects {
   /** The names of all that exist before or then, by id. */
   readonly names: ReadonlyMap<string, string>
   readonly changes: readonly PlannedChange[]
+  /** The projects of the configuration by name. What a rule refused of them is not in `byName`, and is a mistake already. */
+  readonly wanted: ReadonlyMap<string, ProjectConfiguration>
 }
 
 export function planProjects(configured: readonly ProjectConfiguration[], planning: Planning): PlannedProjects {
@@ -58,7 +60,8 @@ export function planProjects(configured: readonly ProjectConfiguration[], planni
   }
   assertAudiencesFree(configured, byName, planning)
   const names = new Map([...state.projects, ...byName.values()].map(({ projectId, name }) => [projectId, name]))
-  return { byName, names, changes }
+  const wanted = new Map(configured.map((project) => [project.name, project]))
+  return { byName, names, changes, wanted }
 }
 
 function planProject(

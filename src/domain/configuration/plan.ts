@@ -120,7 +120,7 @@ export function planConfiguration(
 
   const projects = planProjects(configuration.projects, planning)
   const issuers = planIssuers(configuration.trustedIssuers, planning)
-  const users = planUsers(configuration.serviceUsers, { projects, trustedIssuers: issuers.next }, planning)
+  const users = planUsers(configuration.serviceUsers, { projects, issuers }, planning)
   assertProjectsEmpty(projects.changes, users.changes, planning)
   assertOwners(users.changes, planning)
   const policy = planPolicy(configuration.rotationPolicy, planning)

@@ -3,7 +3,8 @@
  */
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { AuditEvent, AuditFilter } from '../../domain/audit.ts'
-import type { AuditLog, Page } from '../../domain/ports.ts'
+import type { AuditLog } from '../../domain/ports/audit.ts'
+import type { Page } from '../../domain/ports/page.ts'
 import { type DeletedEvent, hasWebhooks, noteExpired } from '../events/expired-events.ts'
 import { CLOCK } from '../instance/instance-row.ts'
 import type { Database } from '../postgres/database.ts'

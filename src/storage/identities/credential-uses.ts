@@ -5,8 +5,9 @@
 import { sql } from 'kysely'
 import { Batches } from '../../domain/batches.ts'
 import { databaseBusy } from '../../domain/errors.ts'
-import type { CredentialUses } from '../../domain/ports.ts'
+import type { CredentialUses } from '../../domain/ports/records.ts'
 import { isUuid } from '../../domain/uuid.ts'
+import { ASYNCHRONOUS_COMMIT } from '../postgres/asynchronous-commit.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 
@@ -84,8 +85,9 @@ export function createCredentialUses({ db }: Database): CredentialUses {
       const dates = known.map(([, at]) => at.toISOString())
       await usingStorageWithRetries(async () => {
         await sql`
+          with committing as (${ASYNCHRONOUS_COMMIT})
           update client_secrets as s set last_use_date = u.use_date
-          from unnest(${secretIds}::uuid[], ${dates}::timestamptz[]) as u (secret_id, use_date)
+          from committing, unnest(${secretIds}::uuid[], ${dates}::timestamptz[]) as u (secret_id, use_date)
           where s.secret_id = u.secret_id and (s.last_use_date is null or s.last_use_date < u.use_date)`.execute(db)
       })
     },

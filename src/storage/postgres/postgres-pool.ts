@@ -7,7 +7,7 @@
 import { Socket } from 'node:net'
 import type { PostgresPool } from 'kysely'
 import pg from 'pg'
-import type { Log } from '../../domain/ports.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import { boundClient, type LockingLimits } from './bounded-client.ts'
 import { SoftEviction } from './soft-eviction.ts'
 

@@ -29,7 +29,7 @@ export const EMPTY: ConfiguredState = {
 }
 
 /** Options with ids that count up. */
-function planOptions(options: Partial<PlanOptions> = {}): PlanOptions {
+export function planOptions(options: Partial<PlanOptions> = {}): PlanOptions {
   let ids = 0
   return {
     label: 'default',
