@@ -71,14 +71,14 @@ describe('the bench', () => {
   onLinux(
     'prints what a rate takes when it has measured a token',
     async () => {
-      const child = run('--only', 'tokens-ES256', '--only', 'growth', '--output', join(folder, 'figures.json'))
+      const child = run('--only', 'tokens-ES256', '--output', join(folder, 'figures.json'))
       const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
       expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' })
       expect(stdout).toContain('### What a rate takes')
       expect(stdout).toMatch(/^\| 1 000 000 +\| 5 +\| \d+ /m)
-      expect(stdout).toMatch(/transactions under full load [\d.]+ a second\.$/m)
+      expect(stdout).toContain('transactions under full load not measured in this run.')
     },
-    120_000,
+    240_000,
   )
 
   onLinux(
