@@ -3,6 +3,7 @@
  */
 import type { ComponentType } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import type { Permission } from '../src/domain/identities/permission.ts'
 import { AuditPage } from './audit/audit-page.tsx'
 import { InstancePage } from './instance/instance-page.tsx'
 import { IssuerPage } from './issuers/issuer-page.tsx'
@@ -28,7 +29,7 @@ interface Place {
   readonly name: string
   readonly icon: IconName
   /** Without it, the place is not offered. */
-  readonly permission?: string
+  readonly permission?: Permission
   readonly Page: ComponentType
   /** The page of one of them, if its id is in the address. */
   readonly Item?: ComponentType<{ readonly id: string }>

@@ -7,10 +7,10 @@ import { type ErrorInfo, ErrorInfoSchema } from '../../gen/google/rpc/error_deta
 import { ConfigError } from '../config/config.ts'
 import { ConfigurationMistakes } from '../configuration-files/mistakes.ts'
 import { DomainError } from '../domain/errors.ts'
+import { printable } from '../domain/printable.ts'
 import { ConnectionError } from './connection/connection-failure.ts'
 import { FAILED, WRONG_USAGE } from './exit-codes.ts'
 import { Interruption } from './interruption.ts'
-import { printable } from './printable.ts'
 import { TokenRefusal } from './token-refusal.ts'
 
 /** An error for programs, as `--json` prints it. */

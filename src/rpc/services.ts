@@ -105,6 +105,7 @@ export interface ConsoleRpc {
   readonly openId: Pick<OpenIdEndpointOptions, 'provider' | 'people' | 'attempts' | 'digest'> | null
   /** Headers of every response of the console. */
   readonly headers: Readonly<Record<string, string>>
+  readonly tokenLifetimeSeconds: number
 }
 
 /** Adds Keyturn's own services to a router. */

@@ -49,6 +49,7 @@ export function createConsole(options: ServicesOptions): ConsoleRpc | null {
     access: new SessionAccess({ ...shared, users }),
     openId: provider === null ? null : { provider, people, attempts, digest },
     headers: CONSOLE_HEADERS,
+    tokenLifetimeSeconds: config.tokenLifetimeSeconds,
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * Bounds what a server writes to its databases while it stops: refusals, dates of last use, its own row among the replicas.
  */
-import type { Log } from '../domain/ports.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import type { Clock } from '../domain/time.ts'
 import type { Database } from '../storage/postgres/database.ts'
 import type { CleanupStack } from './cleanup-stack.ts'

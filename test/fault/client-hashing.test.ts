@@ -169,7 +169,10 @@ function withAssertion(assertion: string, more: Question['form'] = {}): Question
   return { form: { ...more, client_assertion_type: ASSERTION_TYPE, client_assertion: assertion } }
 }
 
-function signed(key: Parameters<SignJWT['sign']>[0], claims: { readonly iss: string; readonly sub: string }): Promise<string> {
+function signed(
+  key: Parameters<SignJWT['sign']>[0],
+  claims: { readonly iss: string; readonly sub: string },
+): Promise<string> {
   const jwt = new SignJWT({ ...claims, aud: url, jti: randomUUID() })
   return jwt.setProtectedHeader({ alg: 'ES256' }).setIssuedAt().setExpirationTime('5 minutes').sign(key)
 }

@@ -14,9 +14,9 @@ import {
   ResourceKind,
   type ResourceName,
 } from '../../../gen/iam/config/v2/plan_pb.js'
+import { printable } from '../../domain/printable.ts'
 import { type Paint, painter } from '../color.ts'
 import type { Io } from '../io.ts'
-import { printable } from '../printable.ts'
 import { countsOf, isDifferent, type Planned } from './planned.ts'
 
 /** How the signs are painted. */

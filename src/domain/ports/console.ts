@@ -3,7 +3,7 @@
  */
 import type { AuditEntry } from '../audit.ts'
 import type { Person } from '../console/person.ts'
-import type { ConsoleSession, SignInLink, SignIns } from '../console/sign-ins.ts'
+import type { ConsoleSession, Sessions, SignInLink, SignIns } from '../console/sign-ins.ts'
 import type { ChangeEntry } from '../identities/authority.ts'
 import type { ServiceUser } from '../identities/service-user.ts'
 
@@ -21,10 +21,10 @@ export interface ConsoleStore {
     entry: ChangeEntry,
     decide: (signIns: SignIns, clock: Date, user: Pick<ServiceUser, 'enabled'> | undefined) => SignInsChange<T>,
   ): Promise<T>
-  /** Oldest first, also those that have ended and were not deleted yet. */
-  listSessions(): Promise<readonly ConsoleSession[]>
+  /** Also those that have ended and were not deleted yet. */
+  listSessions(): Promise<Sessions>
   findLink(hash: Uint8Array): Promise<SignInLink | undefined>
-  /** A session, ended or not. @param key The hash of its cookie, or its id. */
+  /** A session, ended or not. @param key The hash of its cookie, or its id. @throws {UnreadableRow} */
   findSession(key: Uint8Array | string): Promise<ConsoleSession | undefined>
   /** Notes that a session is used now. Within a minute of the last use it changes nothing. It is no change of the instance. */
   recordUse(sessionId: string): Promise<void>
