@@ -119,9 +119,16 @@ function FilterField({ name, label, type, value, hint = '' }: FilterFieldProps) 
   useEffect(() => {
     if (input.current !== null) input.current.value = value
   }, [value])
+  const shared = { ref: input, name, autocomplete: 'off', defaultValue: value } as const
   return (
     <Field label={label}>
-      {(id) => <input {...{ id, name, type }} ref={input} placeholder={hint} autocomplete="off" defaultValue={value} />}
+      {(id) =>
+        type === 'text' ? (
+          <input id={id} type="text" placeholder={hint} {...shared} />
+        ) : (
+          <input id={id} type="datetime-local" {...shared} />
+        )
+      }
     </Field>
   )
 }

@@ -145,7 +145,7 @@ describeConsole('the console with the keyboard alone', (test) => {
   })
 
   it('comes from the beginning of each page to its end, past all that it has, and sees where it is', async () => {
-    for (const place of ['keys', 'users', 'projects', 'issuers', 'audit', 'tokens', 'instance']) {
+    for (const place of ['keys', 'users', 'projects', 'issuers', 'webhooks', 'audit', 'tokens', 'instance']) {
       await test.console.goTo(`/${place}`)
       await test.page.getByRole('navigation').locator('[aria-current=page]').waitFor()
       await test.page.getByText('Loading…').first().waitFor({ state: 'detached' })
