@@ -17,7 +17,7 @@ export interface IdentityTables {
   user_scopes: UserScopeTable
 }
 
-interface ProjectTable {
+export interface ProjectTable {
   project_id: string
   name: string
   creation_date: ColumnType<Date, Date, never>
@@ -40,7 +40,7 @@ interface ProjectAudienceTable {
   audience: string
 }
 
-interface ServiceUserTable {
+export interface ServiceUserTable {
   user_id: string
   project_id: string
   name: string
@@ -59,12 +59,12 @@ interface ServiceUserTable {
   configuration_label: ColumnType<string | null, string | null | undefined>
 }
 
-interface InstanceMemberTable {
+export interface InstanceMemberTable {
   user_id: string
   role: string
 }
 
-interface ProjectMemberTable {
+export interface ProjectMemberTable {
   user_id: string
   project_id: string
   role: string
