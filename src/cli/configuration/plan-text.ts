@@ -70,8 +70,12 @@ function nameOf({ kind, project, name }: ResourceName | undefined = { kind: 0 } 
   }
 }
 
-function changeLines({ action, resource, fields }: PlannedChange, colors: Colors): string[] {
-  return [`${signOf(action, colors)} ${nameOf(resource)}`, ...fields.map((field) => `    ${fieldLine(field, colors)}`)]
+function changeLines({ action, resource, fields, otherUsers }: PlannedChange, colors: Colors): string[] {
+  const lost = resource?.kind === ResourceKind.PROJECT ? 'roles in it' : 'federated identities of it'
+  return [
+    `${signOf(action, colors)} ${nameOf(resource)}${loss(otherUsers, lost)}`,
+    ...fields.map((field) => `    ${fieldLine(field, colors)}`),
+  ]
 }
 
 function signOf(action: ChangeAction, { added, changed, removed }: Colors): string {
@@ -79,10 +83,18 @@ function signOf(action: ChangeAction, { added, changed, removed }: Colors): stri
   return action === ChangeAction.DELETE ? removed('-') : changed('~')
 }
 
+/** What a plan takes away from users that it does not name. */
+function loss(users: number, what: string): string {
+  if (users === 0) return ''
+  return ` (${users === 1 ? '1 other service user loses' : `${users} other service users lose`} ${what})`
+}
+
 function fieldLine(difference: FieldDifference, { added, changed, removed }: Colors): string {
   const [field, before, after] = [difference.field, difference.before, difference.after].map(printable)
   if (before === '') return `${added('+')} ${field}: ${after}`
-  return after === '' ? `${removed('-')} ${field}: ${before}` : `${changed('~')} ${field}: ${before} -> ${after}`
+  return after === ''
+    ? `${removed('-')} ${field}: ${before}${loss(difference.otherUsers, 'it')}`
+    : `${changed('~')} ${field}: ${before} -> ${after}`
 }
 
 /** Resources that are as the files say, and only get the label. */

@@ -1,7 +1,8 @@
 /**
  * What commands that work directly on the database have in common.
  */
-import { type Config, readConfig } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { readConfig } from '../../config/read-config.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import type { Io } from '../io.ts'
 import { serveFlags } from './serve-flags.ts'

@@ -32,7 +32,8 @@ export function planIssuers(configured: readonly TrustedIssuerConfiguration[], p
   for (const before of state.trustedIssuers) {
     if (named.has(before.issuer) || !isPruned(planning, before.issuerId)) continue
     next = removeIssuer(next, before.issuerId)
-    changes.push({ kind: 'trusted_issuer', name: nameOf(before), before, next: null, fields: [] })
+    const otherUsers = state.otherHolders.trustedIssuers.get(before.issuerId) ?? 0
+    changes.push({ kind: 'trusted_issuer', name: nameOf(before), before, next: null, fields: [], otherUsers })
   }
   const done = new Set<string>()
   for (const [index, wanted] of configured.entries()) {

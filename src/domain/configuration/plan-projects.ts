@@ -12,8 +12,8 @@ import {
   removeScope,
 } from '../identities/project.ts'
 import type { ProjectConfiguration } from './configuration.ts'
-import { differencesOf, projectFacts } from './description.ts'
-import { isPruned, type PlannedChange, type Planning } from './plan.ts'
+import { differencesOf, type FieldDifference, projectFacts } from './description.ts'
+import { type ConfiguredState, isPruned, type PlannedChange, type Planning } from './plan.ts'
 
 /** The projects as they will be, and how they get there. */
 export interface PlannedProjects {
@@ -56,6 +56,7 @@ export function planProjects(configured: readonly ProjectConfiguration[], planni
       before: project,
       next: null,
       fields: [],
+      otherUsers: state.otherHolders.projects.get(project.projectId) ?? 0,
     })
   }
   assertAudiencesFree(configured, byName, planning)
@@ -68,7 +69,7 @@ function planProject(
   wanted: ProjectConfiguration,
   path: string,
   before: Project | undefined,
-  { options, mistakes, claim }: Planning,
+  { state, options, mistakes, claim }: Planning,
 ): Extract<PlannedChange, { kind: 'project' }> {
   const name = { kind: 'project', name: wanted.name } as const
   if (before !== undefined) claim(path, name, before.projectId)
@@ -91,7 +92,19 @@ function planProject(
     adding((project, audience) => addAudience(project, audience, options.issuer), 'audiences'),
   )
   const facts = projectFacts(before ?? createProject(next.projectId, next.name, next.createdAt))
-  return { kind: 'project', name, before, next, fields: differencesOf(facts, projectFacts(next)) }
+  const fields = differencesOf(facts, projectFacts(next)).map((field) => withOtherHolders(field, next, state))
+  return { kind: 'project', name, before, next, fields }
+}
+
+/** Roles and scopes that are taken away are taken away from all users. */
+function withOtherHolders(
+  difference: FieldDifference,
+  { projectId }: Project,
+  { otherHolders }: ConfiguredState,
+): FieldDifference {
+  const { field, before } = difference
+  if (before === '' || (field !== 'roles' && field !== 'scopes')) return difference
+  return { ...difference, otherUsers: otherHolders[field].get(projectId)?.get(before) ?? 0 }
 }
 
 /** An audience belongs to one project. It may move from one to another in one step. */

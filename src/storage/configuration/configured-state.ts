@@ -17,6 +17,7 @@ import { readRotation } from '../keys/rotation-row.ts'
 import { inChunks } from '../schema/chunks.ts'
 import type { Tables } from '../schema/tables.ts'
 import { readLabels } from './label-rows.ts'
+import { countOtherHolders } from './other-holders.ts'
 
 /** Users that one plan is made on: as many as a configuration may have, and as many that it prunes. */
 const MAX_USERS = 2 * MAX_CONFIGURED_USERS
@@ -51,6 +52,7 @@ export async function readConfiguredState(
     labels: await readLabels(db, ids.flat()),
     otherOwners: await countOwnersBut(db, userIds),
     otherUsers: await countUsersBut(db, userIds, projects),
+    otherHolders: await countOtherHolders(db, { userIds, projects, trustedIssuers }),
     audiences: await findAudiences(db, subject.audiences),
   }
 }

@@ -312,6 +312,36 @@ describe('labels', () => {
     expect(projects).not.toMatch(/mine|others/)
   })
 
+  it('do not keep users from losing what is taken away, and the plan counts them', async () => {
+    const issuer = 'https://ci.paper.example'
+    const trusted = `---\nkind: TrustedIssuer\nissuer: ${issuer}\nkeys: { discovery: {} }\n`
+    const paper = await file('paper.yaml', `${project('paper', 'roles: [reader, writer]\n')}${trusted}`)
+    const fewer = await file('fewer.yaml', `${project('paper', 'roles: [reader]\n')}${trusted}`)
+    await stdoutOf('apply', '--label', 'paper', '-f', paper)
+    const readers = ['ink', 'pen'].map((name) =>
+      user(
+        name,
+        `projectRoles: { paper: [reader, writer] }\nfederatedIdentities: [{ issuer: "${issuer}", subject: a }]\n`,
+      ),
+    )
+    await stdoutOf(
+      'apply',
+      '-f',
+      await file('readers.yaml', `${project('desk')}${readers.join('').replaceAll('project: shop', 'project: desk')}`),
+    )
+    expect(withoutVersion(await stdoutOf('apply', '--label', 'paper', '-f', fewer)).slice(0, 2)).toEqual([
+      '~ project paper',
+      '    - roles: writer (2 other service users lose it)',
+    ])
+    const other = await file('paperless.yaml', project('paperless'))
+    await stdoutOf('users', 'delete', '--yes', 'pen@desk')
+    expect(withoutVersion(await stdoutOf('apply', '--label', 'paper', '--prune', '-f', other)).slice(0, 3)).toEqual([
+      '+ project paperless',
+      '- project paper (1 other service user loses roles in it)',
+      `- trusted issuer ${issuer} (1 other service user loses federated identities of it)`,
+    ])
+  })
+
   it('have the form of a name', async () => {
     expect(await run('plan', '--label', 'A', '-f', 'x')).toMatchObject({
       code: 2,

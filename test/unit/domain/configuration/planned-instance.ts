@@ -25,6 +25,7 @@ export const EMPTY: ConfiguredState = {
   labels: new Map(),
   otherOwners: 0,
   otherUsers: new Map(),
+  otherHolders: { roles: new Map(), scopes: new Map(), projects: new Map(), trustedIssuers: new Map() },
   audiences: new Map(),
 }
 
