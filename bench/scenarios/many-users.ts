@@ -16,6 +16,9 @@ import { type Scans, scansSince } from './table-scans.ts'
 import { tokenLoad } from './tokens.ts'
 import { cpuRatio, takeTurns } from './turns.ts'
 
+/** Its last row is the one with many users in memory. */
+export const MANY_USERS_TITLE = 'many service users (ES256)'
+
 /** First requests that are measured one by one. The others of the active users come all at once. */
 const FIRST_REQUESTS = 500
 const CONNECTIONS = 8
@@ -53,7 +56,7 @@ export async function manyUsers(bench: Bench, place: Place): Promise<Result> {
   }
   const perRequest = (count: number) => count / sample.length
   return {
-    title: 'many service users (ES256)',
+    title: MANY_USERS_TITLE,
     rows: [row(few10, 'few'), row(many10k, 'many')],
     targets: [
       {
@@ -80,7 +83,7 @@ export async function manyUsers(bench: Bench, place: Place): Promise<Result> {
       `The first request of a user takes ${spreadOf(millis).median.toFixed(2)} ms (median of ${sample.length}), p99 ` +
         `${percentileOf(millis, 0.99).toFixed(2)} ms; each looks up secrets by index ` +
         `${perRequest(scans.secretIndexScans).toFixed(2)} times.`,
-      `A change reads all users again that a replica has in memory: with ${USUAL_CLIENTS} it takes ${changes.few.millis.toFixed(0)} ms and ` +
+      `A change that concerns no user: with ${USUAL_CLIENTS} it takes ${changes.few.millis.toFixed(0)} ms and ` +
         `${changes.few.cpuMillis.toFixed(0)} ms of CPU of each replica, with ${active} ${changes.many.millis.toFixed(0)} ms and ` +
         `${changes.many.cpuMillis.toFixed(0)} ms (mean of ${CHANGES}).`,
     ],

@@ -146,7 +146,7 @@ describe('the source', () => {
       )
     })
     expect(partsOf('storage')).toContain('createKeyStore')
-    expect(valuesFrom('storage', 'src/server/services.ts')).toContain('createKeyStore')
+    expect(valuesFrom('storage', 'src/server/web-keys.ts')).toContain('createKeyStore')
     expect(made).toEqual([])
   })
 

@@ -11,11 +11,11 @@ import type { SessionAccess, SessionCaller } from '../../app/console/session-acc
 import { DomainError } from '../../domain/errors.ts'
 import { formatClientId } from '../../domain/identities/client-id.ts'
 import { permissionsAnywhere } from '../../domain/identities/reach.ts'
-import type { Log, RequestContext } from '../../domain/ports.ts'
+import type { Log, RequestContext } from '../../domain/ports/runtime.ts'
 import { requestIdOf } from '../authorization/actor.ts'
 import { invalidArgument, toConnectError } from '../messages/errors.ts'
 import { labelOf } from '../protocol/call-context.ts'
-import type { Answer } from '../routes.ts'
+import type { Answer } from '../rpc-route.ts'
 import { isUse } from './same-origin.ts'
 import { clearCookie, readCookie, setCookie } from './session-cookie.ts'
 
