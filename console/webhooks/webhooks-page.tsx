@@ -58,8 +58,12 @@ export function WebhooksPage() {
 }
 
 const COLUMNS: readonly Column<Webhook>[] = [
-  { name: 'Name', cell: ({ webhookId, name }) => <a href={linkTo(['webhooks', webhookId])}>{name}</a> },
-  { name: 'URL', kind: 'main', cell: ({ url }) => url },
+  {
+    name: 'Name',
+    kind: 'main',
+    cell: ({ webhookId, name }) => <a href={linkTo(['webhooks', webhookId])}>{name}</a>,
+  },
+  { name: 'URL', kind: 'text', cell: ({ url }) => url },
   { name: 'State', kind: 'text', cell: (webhook) => <WebhookBadge webhook={webhook} /> },
   { name: 'Events that wait', cell: waitingEventsOf },
 ]
