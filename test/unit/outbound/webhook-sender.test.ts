@@ -36,6 +36,27 @@ describe('sending an event', () => {
     expect(headers).toMatchObject({ ...message.headers, 'content-length': '10' })
   })
 
+  it.each([
+    ['120', 120],
+    [' 7 ', 7],
+    [new Date(Date.now() - 60_000).toUTCString(), 0],
+    ['-5', undefined],
+    ['1e9', undefined],
+    ['soon', undefined],
+    ['99999999999999999999', undefined],
+  ])('says how long a wait the receiver asks for with Retry-After: %s', async (value, retryAfterSeconds) => {
+    receiver.answer(status(503, { 'retry-after': value }))
+    const reason = 'answers with status 503'
+    expect(await post()).toEqual({ kind: 'unavailable', reason, retryAfterSeconds })
+  })
+
+  it('takes a date of Retry-After as one of its own clock', async () => {
+    receiver.answer(status(429, { 'retry-after': new Date(Date.now() + 600_000).toUTCString() }))
+    expect(await post()).toMatchObject({ kind: 'unavailable' })
+    const { retryAfterSeconds } = (await post()) as { readonly retryAfterSeconds: number }
+    expect(Math.abs(retryAfterSeconds - 600)).toBeLessThan(60)
+  })
+
   it('ends when no answer comes in time', async () => {
     receiver.answer(() => {})
     expect(await post({ timeoutMillis: 200 })).toEqual({ kind: 'unavailable', reason: 'gives no answer within 0.2 s' })
