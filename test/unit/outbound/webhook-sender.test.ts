@@ -62,6 +62,20 @@ describe('sending an event', () => {
     expect(await post({ timeoutMillis: 200 })).toEqual({ kind: 'unavailable', reason: 'gives no answer within 0.2 s' })
   })
 
+  it('ends when interim responses come without an end, long before the time is over', async () => {
+    receiver.answer((_response, _received, { socket }) => {
+      const flood = () => {
+        while (!socket.destroyed && socket.write('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'.repeat(1000)));
+      }
+      socket.on('error', () => {}).on('drain', flood)
+      flood()
+    })
+    expect(await post({ timeoutMillis: 20_000 })).toEqual({
+      kind: 'unavailable',
+      reason: 'answers with more than 1048576 bytes',
+    })
+  }, 60_000)
+
   it('counts the status of an answer whose body does not end in time', async () => {
     receiver.answer((response) => response.writeHead(400).write('x'))
     expect(await post({ timeoutMillis: 200 })).toEqual({ kind: 'rejected', reason: 'answers with status 400' })
