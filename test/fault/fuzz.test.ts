@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
 import { fromBinary } from '@bufbuild/protobuf'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
@@ -56,6 +58,12 @@ afterEach(async () => {
 })
 
 describe('a server that is sent anything', () => {
+  it.each(['https://192.0.2.1/', 'https://host.invalid/'])('cannot connect to %s', async (url) => {
+    const program = `require('node:https').get('${url}').on('error', ({ code }) => console.log(code))`
+    const { stdout } = await promisify(execFile)(process.execPath, [LOOPBACK_ONLY, '-e', program])
+    expect(stdout).toBe('ENETUNREACH\n')
+  })
+
   it(`answers every request in a documented way, does not break and does not grow (FUZZ_SEED=${SEED})`, async () => {
     // The fuzzer is its proxy.
     const proxied = { KEYTURN_MTLS: 'client-cert', KEYTURN_TRUSTED_PROXIES: '127.0.0.0/8' }

@@ -8,14 +8,14 @@ const { connect } = Socket.prototype
 
 Socket.prototype.connect = function (this: Socket, ...args: unknown[]): Socket {
   const { host, path } = optionsOf(args)
-  if (path !== undefined || isLoopback(host)) return Reflect.apply(connect, this, args)
+  if (path || isLoopback(host)) return Reflect.apply(connect, this, args)
   process.nextTick(() => this.destroy(Object.assign(new Error('connect ENETUNREACH'), { code: 'ENETUNREACH' })))
   return this
 }
 
 interface Target {
-  readonly host?: string
-  readonly path?: string
+  readonly host?: string | null
+  readonly path?: string | null
 }
 
 /** Of a call by a program, or by `net.connect`, which passes its arguments on as an array. */
@@ -26,6 +26,7 @@ function optionsOf([first, second]: readonly unknown[]): Target {
   return typeof second === 'string' ? { host: second } : {}
 }
 
-function isLoopback(host = 'localhost'): boolean {
+function isLoopback(name: string | null | undefined): boolean {
+  const host = name ?? 'localhost'
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
 }
