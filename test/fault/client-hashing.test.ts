@@ -115,7 +115,9 @@ describeUnless(WITHOUT_HAPROXY)('a client of two replicas behind HAProxy', () =>
     expect(await homesOf(CLIENTS, secretInBody)).toEqual(CLIENTS.map(() => 'keyturn-2'))
 
     replicas[0] = await startKeyturn({ env: { ...env, ...listen }, dataDir: folder })
-    await eventually(async () => expect(await homesOf(CLIENTS, secretInBody)).toEqual(homes))
+    await eventually(() => expect(balancer.log()).toMatch(/keyturn-1 is UP/))
+    expect(await homesOf(CLIENTS, secretInBody)).toEqual(homes)
+    expect(await homesOf(CLIENTS, secretInBody)).toEqual(homes)
   })
 
   it('moves only to a replica that is added, as far as that has its share', async () => {
@@ -170,7 +172,10 @@ function withAssertion(assertion: string, more: Question['form'] = {}): Question
   return { form: { ...more, client_assertion_type: ASSERTION_TYPE, client_assertion: assertion } }
 }
 
-function signed(key: Parameters<SignJWT['sign']>[0], claims: { readonly iss: string; readonly sub: string }): Promise<string> {
+function signed(
+  key: Parameters<SignJWT['sign']>[0],
+  claims: { readonly iss: string; readonly sub: string },
+): Promise<string> {
   const jwt = new SignJWT({ ...claims, aud: url, jti: randomUUID() })
   return jwt.setProtectedHeader({ alg: 'ES256' }).setIssuedAt().setExpirationTime('5 minutes').sign(key)
 }
