@@ -24,6 +24,9 @@ import { type Scans, scansSince } from './table-scans.ts'
 import { tokenLoad } from './tokens.ts'
 import { cpuRatio, takeTurns } from './turns.ts'
 
+/** Its last row is the one with many users in memory. */
+export const MANY_USERS_TITLE = 'many service users (ES256)'
+
 /** First requests that are measured one by one. The others of the active users come all at once. */
 const FIRST_REQUESTS = 500
 const CONNECTIONS = 8
@@ -68,7 +71,7 @@ export async function manyUsers(bench: Bench, place: Place): Promise<Result> {
   }
   const perRequest = (count: number) => count / sample.length
   return {
-    title: 'many service users (ES256)',
+    title: MANY_USERS_TITLE,
     rows: [row(few10, 'few'), row(many10k, 'many')],
     targets: [
       {

@@ -16,7 +16,8 @@ import { LoggerProvider, type ReadableLogRecord } from '@opentelemetry/sdk-logs'
 import { readVersion } from '../../config/version.ts'
 import type { AuditEvent } from '../../domain/audit.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
-import type { ExportAuditEvents, Log } from '../../domain/ports.ts'
+import type { ExportAuditEvents } from '../../domain/ports/audit.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 
 /** The time limit of a batch with its retries, in milliseconds. */
 const EXPORT_TIMEOUT = 5_000
