@@ -115,7 +115,9 @@ describeUnless(WITHOUT_HAPROXY)('a client of two replicas behind HAProxy', () =>
     expect(await homesOf(CLIENTS, secretInBody)).toEqual(CLIENTS.map(() => 'keyturn-2'))
 
     replicas[0] = await startKeyturn({ env: { ...env, ...listen }, dataDir: folder })
-    await eventually(async () => expect(await homesOf(CLIENTS, secretInBody)).toEqual(homes))
+    await eventually(() => expect(balancer.log()).toMatch(/keyturn-1 is UP/))
+    expect(await homesOf(CLIENTS, secretInBody)).toEqual(homes)
+    expect(await homesOf(CLIENTS, secretInBody)).toEqual(homes)
   })
 
   it('moves only to a replica that is added, as far as that has its share', async () => {

@@ -30,13 +30,15 @@ const MAX_CACHED_USERS = ACTIVE_USERS * 0.6
 const CONNECTIONS = 128
 const HOUR = 3_600_000
 
-/** The model in docs/performance.md: what a process holds in MiB, by its users with one secret each, and how far a run may be from it. */
-const heldByModel = (users: number) => 50 + (1.1 * users) / 1024
-const MARGIN = 0.1
+/** The model in docs/scale.md: what a process holds in MiB, by its users with one secret each, and how far a run may be from it. */
+const heldByModel = (users: number) => 50 + (1.2 * users) / 1024
+const MARGIN_MEBIBYTES = 15
 
 /** The flags of `npm start`, and what lets the memory be asked for. */
 const NODE_OPTIONS = '--max-semi-space-size=8 --inspect=127.0.0.1:0'
 
+/** Share of the requests that may come to another replica: HAProxy sends them there while a health check fails, as on a busy machine. */
+const ELSEWHERE = 0.2
 /** Reads of a user that a change of one may cost, and what the replicas read by themselves meanwhile. */
 const FEW_READS = 100
 
@@ -109,20 +111,22 @@ describeUnless(WITHOUT_HAPROXY)(`two replicas behind HAProxy with ${ACTIVE_USERS
 
   it('read each user once, on one of them, and answer from memory from then on', () => {
     const [start, first, second] = lookups.map(sumOf)
-    expect(first!.misses - start!.misses).toBe(ACTIVE_USERS)
-    expect(second!.misses - first!.misses).toBe(0)
-    expect(second!.hits - first!.hits).toBe(ACTIVE_USERS)
+    const firstMisses = first!.misses - start!.misses
+    expect(firstMisses).toBeGreaterThanOrEqual(ACTIVE_USERS)
+    expect(firstMisses).toBeLessThan(ACTIVE_USERS * (1 + ELSEWHERE))
+    expect(second!.misses - first!.misses).toBeLessThan(ACTIVE_USERS * ELSEWHERE)
+    expect(second!.hits - first!.hits).toBeGreaterThan(ACTIVE_USERS * (1 - ELSEWHERE))
     const shares = lookups[2]!.map(({ entries }) => entries / ACTIVE_USERS)
     for (const share of shares) expect(Math.abs(share - 0.5)).toBeLessThan(0.08)
   })
 
-  it('hold as much memory for each user as docs/performance.md says', async () => {
+  it('hold as much memory as docs/scale.md says', async () => {
     for (const [index, replica] of replicas.entries()) {
       const { entries } = lookups[2]![index]!
       const resident = residentMegabytesOf([replica.process.pid!])
       const held = await heldMebibytes(replica)
       print({ entries, heldAtStart: replica.heldAtStart, held, resident })
-      expect(Math.abs(held / heldByModel(entries) - 1)).toBeLessThan(MARGIN)
+      expect(Math.abs(held - heldByModel(entries))).toBeLessThan(MARGIN_MEBIBYTES)
     }
   })
 
@@ -150,7 +154,7 @@ describeUnless(WITHOUT_HAPROXY)(`two replicas behind HAProxy with ${ACTIVE_USERS
     await balancer.stop()
     await stopReplicas()
     const reads = (await readsOfUsers()) - before
-    print({ refusedAfterMillis, reads })
+    print({ refusedAfterMillis, reads, timesDown: balancer.log().match(/ is DOWN/g)?.length ?? 0 })
     expect(reads).toBeLessThan(FEW_READS)
   })
 })
