@@ -23,6 +23,8 @@ import { NoRightsPage, SignOutFailedPage, UnreachablePage } from './session/trou
 import { TokensPage } from './tokens/tokens-page.tsx'
 import { UserPage } from './users/user-page.tsx'
 import { UsersPage } from './users/users-page.tsx'
+import { WebhookPage } from './webhooks/webhook-page.tsx'
+import { WebhooksPage } from './webhooks/webhooks-page.tsx'
 
 interface Place {
   readonly segment: string
@@ -60,6 +62,14 @@ const PLACES: readonly Place[] = [
     permission: 'iam.trusted_issuer.read',
     Page: IssuersPage,
     Item: IssuerPage,
+  },
+  {
+    segment: 'webhooks',
+    name: 'Webhooks',
+    icon: 'webhooks',
+    permission: 'iam.webhook.read',
+    Page: WebhooksPage,
+    Item: WebhookPage,
   },
   { segment: 'audit', name: 'Audit trail', icon: 'audit', permission: 'iam.audit.read', Page: AuditPage },
   { segment: 'tokens', name: 'Tokens', icon: 'tokens', Page: TokensPage },

@@ -8,7 +8,11 @@ import { ConnectError } from '@connectrpc/connect'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { createAuditLog } from '../../src/storage/audit/audit-log.ts'
+import { createCredentialUses } from '../../src/storage/identities/credential-uses.ts'
+import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
 import { type Administration, administrationOf, administrationWith } from '../support/administration.ts'
+import { anAuditEntry } from '../support/audit-entry.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import {
@@ -18,6 +22,8 @@ import {
   startKeyturn,
   startKeyturnInProcess,
 } from '../support/keyturn.ts'
+import { createRecordingLog } from '../support/log.ts'
+import { makeSchema } from '../support/make-schema.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 
 const MAX_AGE_SECONDS = 86_400
@@ -187,6 +193,37 @@ describe('what a server writes at its end while commits hang', () => {
     await server.stop()
     expect(server.output().stderr).toContain(TOO_LATE)
     // It still waits in the database, which has not noticed that the server is gone.
+    expect(await postgres.query(HANGING)).toHaveLength(1)
+  })
+})
+
+describe('writes of requests while commits hang', () => {
+  let database: Database
+  beforeEach(async () => {
+    await makeSchema(url)
+    database = openDatabase({ url, log: createRecordingLog(), statementTimeoutMillis: 200 })
+  })
+  afterEach(() => database.close())
+
+  const inTenMinutes = () => new Date(Date.now() + 600_000)
+
+  it('leave the connections of assertions that gave up and no others, and are made again afterwards', async () => {
+    const { useAssertionOnce } = createCredentialUses(database)
+    await setStandby('away')
+    const unavailable = expect.objectContaining({ code: 'storage_unavailable' })
+    await expect(useAssertionOnce('first', inTenMinutes())).rejects.toEqual(unavailable)
+    for (const id of ['second', 'third', 'fourth'])
+      await expect(useAssertionOnce(id, inTenMinutes())).rejects.toEqual(unavailable)
+    expect(await postgres.query(HANGING)).toHaveLength(1)
+    await setStandby('')
+    await eventually(async () => expect(await useAssertionOnce('fifth', inTenMinutes())).toBe(true))
+    expect(await useAssertionOnce('fifth', inTenMinutes())).toBe(false)
+  })
+
+  it('leave the connection of one refusal', async () => {
+    const { refuse } = createAuditLog(database)
+    await setStandby('away')
+    for (const _ of [1, 2, 3]) await expect(refuse(anAuditEntry('token/issue'), 'INVALID_CLIENT')).rejects.toThrow()
     expect(await postgres.query(HANGING)).toHaveLength(1)
   })
 })
