@@ -149,7 +149,7 @@ export function prepareConfiguration(
 }
 
 function subjectOf(
-  { projects, serviceUsers }: Configuration,
+  { projects, serviceUsers, trustedIssuers }: Configuration,
   { prune, label }: Pick<PlanOptions, 'prune' | 'label'>,
 ): ConfigurationSubject {
   const referred = serviceUsers.flatMap(({ project, projectRoles, managedProjects }) => [
@@ -160,6 +160,8 @@ function subjectOf(
     projects: [...new Set([...projects.map(({ name }) => name), ...referred])],
     users: serviceUsers.map(({ project, name }) => ({ project, name })),
     audiences: projects.flatMap(({ audiences }) => audiences),
+    kept: projects.map(({ name, roles, scopes }) => ({ name, roles, scopes })),
+    issuers: trustedIssuers.map(({ issuer }) => issuer),
     label: prune ? label : null,
   }
 }

@@ -11,6 +11,14 @@ export interface ConfigurationSubject {
   readonly projects: readonly string[]
   readonly users: readonly { readonly project: string; readonly name: string }[]
   readonly audiences: readonly string[]
+  /** What projects of the configuration keep. Those that are not named here are referred to, or have the label. */
+  readonly kept: readonly {
+    readonly name: string
+    readonly roles: readonly string[]
+    readonly scopes: readonly string[]
+  }[]
+  /** The `issuer` of the trusted issuers of the configuration. */
+  readonly issuers: readonly string[]
   /** What has this label belongs to it too. Null: only what is named. */
   readonly label: string | null
 }

@@ -17,7 +17,7 @@ import { readRotation } from '../keys/rotation-row.ts'
 import { inChunks } from '../schema/chunks.ts'
 import type { Tables } from '../schema/tables.ts'
 import { readLabels } from './label-rows.ts'
-import { countOtherHolders } from './other-holders.ts'
+import { countOtherHolders, takenAway } from './other-holders.ts'
 
 /** Users that one plan is made on: as many as a configuration may have, and as many that it prunes. */
 const MAX_USERS = 2 * MAX_CONFIGURED_USERS
@@ -43,16 +43,18 @@ export async function readConfiguredState(
   const projects = await readProjectsByIds(db, [...(await findProjectIds(db, subject)), ...users.flatMap(projectsOf)])
   const trustedIssuers = await readTrustedIssuers(db, macs)
   const ids = [projects.map(({ projectId }) => projectId), userIds, trustedIssuers.map(({ issuerId }) => issuerId)]
+  const labels = await readLabels(db, ids.flat())
+  const taken = takenAway(subject, { projects, trustedIssuers, labels })
   return {
     version: await readVersion(db),
     projects,
     users,
     trustedIssuers,
     policy: (await readRotation(db)).policy,
-    labels: await readLabels(db, ids.flat()),
+    labels,
     otherOwners: await countOwnersBut(db, userIds),
     otherUsers: await countUsersBut(db, userIds, projects),
-    otherHolders: await countOtherHolders(db, { userIds, projects, trustedIssuers }),
+    otherHolders: await countOtherHolders(db, taken, userIds),
     audiences: await findAudiences(db, subject.audiences),
   }
 }
