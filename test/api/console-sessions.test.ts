@@ -198,6 +198,9 @@ describe('a session of the console', () => {
       clientId,
       expiresAt: expect.any(String),
       permissions: expect.arrayContaining(['iam.web_key.read', 'iam.console.read']),
+      instanceRoles: ['IAM_OWNER_VIEWER'],
+      managedProjects: {},
+      tokenLifetimeSeconds: 3600,
     })
     expect(described.permissions).not.toContain('iam.web_key.write')
     const hours = (new Date(described.expiresAt).getTime() - Date.now()) / 3_600_000
