@@ -5,12 +5,11 @@ import { ALGORITHMS } from './contenders/contender.ts'
 import { markdownTable } from './report.ts'
 import type { Result } from './scenarios/scenario.ts'
 import { ON_POSTGRES, tokensTitle } from './scenarios/tokens.ts'
+import { UTILISATION } from './sizing.ts'
 
-/** How busy a core should be on average, so that queues stay short and a lost replica is no loss of service. */
-const UTILISATION = 0.6
-const RATES = [1_000, 10_000, 100_000]
+const RATES = [1_000, 10_000, 100_000, 1_000_000]
 
-/** For each algorithm that was measured: tokens of a vCPU, and vCPUs for some rates. */
+/** For each algorithm that was measured: tokens of a vCPU, and vCPUs for some rates. Empty if there is none. */
 export function capacityTable(results: readonly Result[]): string {
   const lines = ALGORITHMS.flatMap((algorithm) => {
     const micros = cpuMicros(results, tokensTitle(algorithm))
@@ -19,6 +18,7 @@ export function capacityTable(results: readonly Result[]): string {
     const cores = RATES.map((rate) => String(Math.ceil(rate / (perCore * UTILISATION))))
     return [[algorithm, micros.toFixed(0), perCore.toFixed(0), (perCore * UTILISATION).toFixed(0), ...cores]]
   })
+  if (lines.length === 0) return ''
   const head = [
     'signed with',
     'CPU µs per token',

@@ -7,6 +7,7 @@ import { cpus, loadavg, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startPostgres } from '../test/support/postgres.ts'
+import { capacityTable } from './capacity.ts'
 import { type Effort, FULL, SHORT } from './effort.ts'
 import { LoadGenerator } from './load/generator.ts'
 import { Cleanup } from './processes/cleanup.ts'
@@ -14,6 +15,7 @@ import { tableOf, targetTable } from './report.ts'
 import type { Run } from './run.ts'
 import { allScenarios } from './scenarios/all.ts'
 import { isMet, type Result, type Scenario } from './scenarios/scenario.ts'
+import { sizingText } from './sizing.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -72,7 +74,8 @@ async function run(): Promise<void> {
     results.push(result)
     console.log(tableOf(result))
   }
-  console.log(targetTable(results))
+  const tables = [targetTable(results), capacityTable(results), sizingText(results)]
+  console.log(tables.filter((table) => table !== '').join('\n'))
   const machine = {
     cpu: cpus()[0]?.model ?? 'unknown',
     cores: cpus().length,

@@ -48,7 +48,7 @@ export function markdownTable(lines: readonly (readonly string[])[]): string[] {
 }
 
 /** Numbers with three digits that matter; whole ones as they are. */
-function text(value: number | string | undefined): string {
+export function text(value: number | string | undefined): string {
   if (typeof value !== 'number') return value ?? ''
   if (Number.isInteger(value) || Math.abs(value) >= 100) return String(Math.round(value))
   return value.toPrecision(3)

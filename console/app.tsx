@@ -3,6 +3,7 @@
  */
 import type { ComponentType } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import type { Permission } from '../src/domain/identities/permission.ts'
 import { AuditPage } from './audit/audit-page.tsx'
 import { InstancePage } from './instance/instance-page.tsx'
 import { IssuerPage } from './issuers/issuer-page.tsx'
@@ -22,13 +23,15 @@ import { NoRightsPage, SignOutFailedPage, UnreachablePage } from './session/trou
 import { TokensPage } from './tokens/tokens-page.tsx'
 import { UserPage } from './users/user-page.tsx'
 import { UsersPage } from './users/users-page.tsx'
+import { WebhookPage } from './webhooks/webhook-page.tsx'
+import { WebhooksPage } from './webhooks/webhooks-page.tsx'
 
 interface Place {
   readonly segment: string
   readonly name: string
   readonly icon: IconName
   /** Without it, the place is not offered. */
-  readonly permission?: string
+  readonly permission?: Permission
   readonly Page: ComponentType
   /** The page of one of them, if its id is in the address. */
   readonly Item?: ComponentType<{ readonly id: string }>
@@ -59,6 +62,14 @@ const PLACES: readonly Place[] = [
     permission: 'iam.trusted_issuer.read',
     Page: IssuersPage,
     Item: IssuerPage,
+  },
+  {
+    segment: 'webhooks',
+    name: 'Webhooks',
+    icon: 'webhooks',
+    permission: 'iam.webhook.read',
+    Page: WebhooksPage,
+    Item: WebhookPage,
   },
   { segment: 'audit', name: 'Audit trail', icon: 'audit', permission: 'iam.audit.read', Page: AuditPage },
   { segment: 'tokens', name: 'Tokens', icon: 'tokens', Page: TokensPage },

@@ -14,7 +14,13 @@ import type { Signing } from '../load/job.ts'
 import { postRequest } from '../load/requests.ts'
 import { placeholderOf, signedOnce } from '../load/signed-requests.ts'
 import type { Bench, Result, Row } from './scenario.ts'
+import { transactionsPerSecond } from './transactions.ts'
 import { type HttpLoad, takeTurns } from './turns.ts'
+
+export const CREDENTIALS_TITLE = 'tokens by credential, ES256'
+
+/** The column of those that are recorded in the database. */
+export const TRANSACTIONS = 'database transactions per 1000'
 
 const CONCURRENCY = 16
 const ISSUER = 'https://cluster.example'
@@ -28,6 +34,8 @@ const CERTIFIED_NAME = 'checkout.shop.example'
 interface Kind {
   readonly load: HttpLoad
   readonly verifies: 0 | 1
+  /** Whether its use is recorded in the database. */
+  readonly recorded?: true
 }
 
 /** All kinds of token requests, on one instance. */
@@ -39,7 +47,8 @@ export async function credentials({ postgres, load, effort }: Bench, place: Plac
   await writeFile(caFile, authority.pem)
   // The load generator is the proxy, so TLS is not in the figures.
   const env = { KEYTURN_MTLS: 'client-cert', KEYTURN_MTLS_CA_FILE: caFile, KEYTURN_TRUSTED_PROXIES: '127.0.0.1' }
-  const keyturn = await startKeyturn({ ...postgresInstance(await postgres.createDatabase()), env }, place)
+  const databaseUrl = await postgres.createDatabase()
+  const keyturn = await startKeyturn({ ...postgresInstance(databaseUrl), env }, place)
   const administrator = new Administrator(keyturn, await keyturn.admin())
   await administrator.signWith('ES256')
   const [client] = await administrator.createClients('bench', 1)
@@ -56,6 +65,16 @@ export async function credentials({ postgres, load, effort }: Bench, place: Plac
     effort,
     Object.fromEntries(Object.entries(kinds).map(([name, kind]) => [name, kind.load])),
   )
+  const transactions = new Map<string, number>()
+  for (const [name, kind] of Object.entries(kinds)) {
+    if (kind.recorded !== true) continue
+    let tokens = 0
+    const perSecond = await transactionsPerSecond(postgres, databaseUrl, async () => {
+      const measured = await load.measure({ ...kind.load, warmUpSeconds: 0, seconds: effort.quiet })
+      tokens = measured.answers / measured.seconds
+    })
+    transactions.set(name, (perSecond / tokens) * 1000)
+  }
   const costs = signatureCosts(pair)
   const rows = Object.entries(kinds).map(([name, { verifies }]): Row => {
     const own = turns[name]
@@ -71,6 +90,7 @@ export async function credentials({ postgres, load, effort }: Bench, place: Plac
         'per s': own.answersPerSecond.median,
         'signatures µs': signatures,
         'of limit %': (100 * signatures) / own.cpuMicros.median,
+        [TRANSACTIONS]: transactions.get(name) ?? '',
         errors: own.errors,
       },
     }
@@ -80,7 +100,7 @@ export async function credentials({ postgres, load, effort }: Bench, place: Plac
   )
   const { sign: signs, verify: verifies } = costs
   const note = `node:crypto signs with ES256 in ${signs.toFixed(0)} µs and verifies in ${verifies.toFixed(0)} µs here.`
-  return { title: 'tokens by credential, ES256', rows, targets: [], notes: [note, ...errors] }
+  return { title: CREDENTIALS_TITLE, rows, targets: [], notes: [note, ...errors] }
 }
 
 /** What the client has. */
@@ -154,11 +174,16 @@ function kindsOf(
         assertion,
       ),
       verifies: 1,
+      recorded: true,
     },
     'federated JWT': { load: loadOf([post(asserting(signedOnce(federated)))]), verifies: 1 },
     'client certificate, bound': { load: loadOf([certificateRequest(registered)]), verifies: 0 },
     'client certificate of an authority, bound': { load: loadOf([certificateRequest(certified)]), verifies: 1 },
-    'client secret, DPoP': { load: loadOf([post(secret, { dpop: placeholderOf(proof) })], proof), verifies: 1 },
+    'client secret, DPoP': {
+      load: loadOf([post(secret, { dpop: placeholderOf(proof) })], proof),
+      verifies: 1,
+      recorded: true,
+    },
   }
 }
 

@@ -10,7 +10,12 @@ import type { Place } from '../contenders/references.ts'
 import { costRow } from './rows.ts'
 import type { Bench, Result, Row } from './scenario.ts'
 import { tokenLoad } from './tokens.ts'
+import { transactionsPerSecond } from './transactions.ts'
 import { takeTurns } from './turns.ts'
+
+export const GROWTH_TITLE = 'growth'
+/** The row of a process that issues as many tokens as it can. */
+export const FULL_LOAD = '1 replica, full load'
 
 /** As many as an instance may have unless it is set otherwise. */
 const MANY_KEYS = 50
@@ -28,12 +33,11 @@ export async function growth(bench: Bench, place: Place): Promise<Result> {
   })
   const turns = await takeTurns(load, effort, { few: loadOn(few), many: loadOn(many) })
 
-  const transactions = (seconds: number) => transactionsPerSecond(() => delay(seconds * 1000), few, bench)
+  const transactions = (seconds: number) =>
+    transactionsPerSecond(bench.postgres, few.databaseUrl, () => delay(seconds * 1000))
   const one = await transactions(effort.quiet)
-  const underLoad = await transactionsPerSecond(
-    () => load.measure({ ...loadOn(few), warmUpSeconds: 0, seconds: effort.quiet }),
-    few,
-    bench,
+  const underLoad = await transactionsPerSecond(bench.postgres, few.databaseUrl, () =>
+    load.measure({ ...loadOn(few), warmUpSeconds: 0, seconds: effort.quiet }),
   )
   for (let replica = 2; replica <= REPLICAS; replica += 1) await startKeyturn(few.settings, place)
   const all = await transactions(effort.quiet)
@@ -41,12 +45,12 @@ export async function growth(bench: Bench, place: Place): Promise<Result> {
   const keySetBytes = async ({ keyturn }: Instance) => (await (await fetch(keyturn.keySetUrl)).bytes()).length
   const row = (name: string, cells: Row['cells']): Row => ({ name, cells })
   return {
-    title: 'growth',
+    title: GROWTH_TITLE,
     rows: [
       row('2 web keys', { ...costRow('', turns.few).cells, 'key set bytes': await keySetBytes(few) }),
       row(`${MANY_KEYS} web keys`, { ...costRow('', turns.many).cells, 'key set bytes': await keySetBytes(many) }),
       row('1 replica, no requests', { 'database transactions per s': one }),
-      row('1 replica, full load', { 'database transactions per s': underLoad }),
+      row(FULL_LOAD, { 'database transactions per s': underLoad }),
       row(`${REPLICAS} replicas, no requests`, { 'database transactions per s': all }),
     ],
     targets: [],
@@ -70,23 +74,4 @@ async function startWithKeys(count: number, { postgres }: Bench, place: Place): 
   for (let keys = 2; keys < count; keys += 1) await administrator.createKey('ES256')
   await insertClients(USUAL_CLIENTS, { databaseUrl, masterKey: settings.masterKey }, postgres)
   return { keyturn, settings, databaseUrl }
-}
-
-async function transactionsPerSecond(
-  work: () => Promise<unknown>,
-  { databaseUrl }: Instance,
-  { postgres }: Bench,
-): Promise<number> {
-  const count = async () => {
-    const rows = await postgres.query<{ count: string }>(
-      'select xact_commit + xact_rollback as count from pg_stat_database where datname = current_database()',
-      [],
-      databaseUrl,
-    )
-    return Number(rows[0]?.count)
-  }
-  const before = await count()
-  const startedAt = performance.now()
-  await work()
-  return (((await count()) - before) / (performance.now() - startedAt)) * 1000
 }

@@ -7,6 +7,7 @@ import { type CallOptions, createClient, type Interceptor } from '@connectrpc/co
 import { createConnectTransport } from '@connectrpc/connect-web'
 import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { ConsoleService } from '../../gen/iam/console/v2/console_service_pb.js'
+import { WebhookService } from '../../gen/iam/event/v2/webhook_service_pb.js'
 import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
 import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { InstanceService } from '../../gen/iam/instance/v2/instance_service_pb.js'
@@ -42,3 +43,4 @@ export const trustedIssuers = createClient(TrustedIssuerService, transport)
 export const instanceService = createClient(InstanceService, transport)
 export const consoleService = createClient(ConsoleService, transport)
 export const clientCertificates = createClient(ClientCertificateService, transport)
+export const webhookService = createClient(WebhookService, transport)

@@ -1,6 +1,7 @@
 /**
  * The audit trail: who did what, and who was refused. The filters are in the address.
  */
+import { useEffect, useRef } from 'preact/hooks'
 import type { AuditEvent } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { auditTrail } from '../api/clients.ts'
 import { formatExactly, formatToTheSecond, millisecondsOf } from '../format/moment.ts'
@@ -82,26 +83,53 @@ function Filters({ filter }: { readonly filter: AuditFilter }) {
       }}
     >
       {MOMENTS.map(({ name, label }) => (
-        <Field key={`${name} ${filter[name]}`} label={label}>
-          {(id) => <input id={id} name={name} type="datetime-local" defaultValue={filter[name]} />}
-        </Field>
+        <FilterField key={name} label={label} value={filter[name]} name={name} type="datetime-local" />
       ))}
       {TEXTS.map(({ name, label, hint }) => (
-        <Field key={`${name} ${filter[name]}`} label={label}>
-          {(id) => (
-            <input id={id} name={name} type="text" placeholder={hint} autocomplete="off" defaultValue={filter[name]} />
-          )}
-        </Field>
+        <FilterField key={name} label={label} value={filter[name]} name={name} type="text" hint={hint} />
       ))}
       <div class="page-actions">
         <button type="submit" class="button">
           Apply
         </button>
-        <a class="button" href={linkTo(['audit'])}>
+        <a
+          class="button"
+          href={linkTo(['audit'])}
+          // What was not applied goes too.
+          onClick={({ currentTarget }) => currentTarget.closest('form')?.reset()}
+        >
           Clear
         </a>
       </div>
     </form>
+  )
+}
+
+interface FilterFieldProps {
+  readonly name: keyof AuditFilter
+  readonly label: string
+  readonly type: 'datetime-local' | 'text'
+  readonly value: string
+  readonly hint?: string
+}
+
+/** It keeps the focus when the filters are applied, and follows the address. */
+function FilterField({ name, label, type, value, hint = '' }: FilterFieldProps) {
+  const input = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    if (input.current !== null) input.current.value = value
+  }, [value])
+  const shared = { ref: input, name, autocomplete: 'off', defaultValue: value } as const
+  return (
+    <Field label={label}>
+      {(id) =>
+        type === 'text' ? (
+          <input id={id} type="text" placeholder={hint} {...shared} />
+        ) : (
+          <input id={id} type="datetime-local" {...shared} />
+        )
+      }
+    </Field>
   )
 }
 

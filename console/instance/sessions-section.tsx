@@ -13,6 +13,7 @@ import { linkTo } from '../navigation/route.ts'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { type Column, DataTable } from '../parts/data-table.tsx'
 import { LoadedView } from '../parts/loaded-view.tsx'
+import { Notice } from '../parts/notice.tsx'
 import { Distance, When } from '../parts/when.tsx'
 import { may } from '../session/session.ts'
 
@@ -34,11 +35,16 @@ export function SessionsSection() {
     {
       name: 'User',
       kind: 'main',
-      cell: ({ userId }) => (
-        <a href={linkTo(['users', userId])} title={userId}>
-          {names?.get(userId) ?? shortened(userId)}
-        </a>
-      ),
+      cell: ({ userId, sessionId, unreadable }) =>
+        unreadable ? (
+          <>
+            <span class="badge is-danger">unreadable</span> <code title={sessionId}>{shortened(sessionId)}</code>
+          </>
+        ) : (
+          <a href={linkTo(['users', userId])} title={userId}>
+            {names?.get(userId) ?? shortened(userId)}
+          </a>
+        ),
     },
     { name: 'Address', cell: ({ clientAddress }) => clientAddress || '–' },
     { name: 'Signed in', cell: ({ creationDate }) => <When at={millisecondsOf(creationDate)} /> },
@@ -52,7 +58,7 @@ export function SessionsSection() {
           <button
             type="button"
             class="button is-small"
-            aria-label={`Revoke the session of ${shortened(session.userId)} from ${session.clientAddress}`}
+            aria-label={`Revoke ${describe(session)}`}
             onClick={() => setRevoked(session)}
           >
             Revoke
@@ -67,13 +73,23 @@ export function SessionsSection() {
       </div>
       <LoadedView loaded={loaded}>
         {({ sessions }) => (
-          <DataTable
-            caption="Sessions"
-            columns={columns}
-            rows={sessions}
-            keyOf={({ sessionId }) => sessionId}
-            empty="None."
-          />
+          <div class="stack">
+            {sessions.some(({ unreadable }) => unreadable) && (
+              <Notice kind="danger">
+                <p>
+                  A session that is unreadable was not written by Keyturn as it is in the database. It signs no browser
+                  in. Find out who wrote to the database, and revoke it.
+                </p>
+              </Notice>
+            )}
+            <DataTable
+              caption="Sessions"
+              columns={columns}
+              rows={sessions}
+              keyOf={({ sessionId }) => sessionId}
+              empty="None."
+            />
+          </div>
         )}
       </LoadedView>
       {revoked !== undefined && (
@@ -84,11 +100,20 @@ export function SessionsSection() {
           onClose={() => setRevoked(undefined)}
           change={() => consoleService.revokeSession({ sessionId: revoked.sessionId })}
         >
-          <p>The browser is signed out, on every replica at once. It may be the one in which you read this.</p>
+          <p>
+            {revoked.unreadable
+              ? 'It leaves the list. It signs no browser in now either.'
+              : 'The browser is signed out, on every replica at once. It may be the one in which you read this.'}
+          </p>
         </ConfirmDialog>
       )}
     </section>
   )
+}
+
+function describe({ userId, sessionId, clientAddress, unreadable }: Session): string {
+  if (unreadable) return `the unreadable session ${shortened(sessionId)}`
+  return `the session of ${shortened(userId)} from ${clientAddress}`
 }
 
 /** So many users are named, the others have their ids: each takes a call. */
@@ -96,7 +121,7 @@ const MOST_NAMED = 20
 
 async function namesOf(sessions: readonly Session[], options: CallOptions): Promise<ReadonlyMap<string, string>> {
   if (!may('iam.user.read')) return new Map()
-  const ids = [...new Set(sessions.map(({ userId }) => userId))].slice(0, MOST_NAMED)
+  const ids = [...new Set(sessions.map(({ userId }) => userId))].filter((userId) => userId !== '').slice(0, MOST_NAMED)
   const users = await Promise.all(
     ids.map(async (userId) => {
       const { serviceUser } = await serviceUsers

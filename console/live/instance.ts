@@ -6,7 +6,7 @@ import type { Instance } from '../../gen/iam/instance/v2/instance_service_pb.js'
 import { IN_BACKGROUND, instanceService } from '../api/clients.ts'
 import { type Failure, failureOf } from '../api/failure.ts'
 import { millisecondsOf } from '../format/moment.ts'
-import { may } from '../session/session.ts'
+import { may, session } from '../session/session.ts'
 import { setInstanceTime, tick } from './clock.ts'
 
 /** The instance as it was last. */
@@ -32,6 +32,11 @@ export const lifetimes = computed(() => {
     staleness: lengthIn('KEYTURN_MAX_STALENESS'),
   }
 })
+
+/** How long an access token works that has no lifetime of its own, in milliseconds. Every user is told, also one who may not see settings. */
+export const tokenLifetime = computed(() =>
+  session.value.kind === 'signed-in' ? session.value.user.tokenLifetimeSeconds * 1000 : 0,
+)
 
 const INTERVAL = 1000
 

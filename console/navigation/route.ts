@@ -13,23 +13,38 @@ export interface Route {
 /** The place that is shown. */
 export const route = signal<Route>(readRoute())
 
-/** The fragment that stays while the place is held. */
-let held: string | undefined
+/** The fragment that stays while the place is held, and what is called with one that the browser was asked for. */
+let held: { readonly fragment: string; onLeave(fragment: string): void } | undefined
 
 addEventListener('hashchange', () => {
-  if (held !== undefined && location.hash !== held) history.replaceState(null, '', location.pathname + held)
+  const asked = location.hash
+  if (held !== undefined && asked !== held.fragment) {
+    history.replaceState(null, '', location.pathname + held.fragment)
+    held.onLeave(asked)
+  }
   route.value = readRoute()
 })
 
-/** Keeps the place, whatever the browser is asked for, because what is shown there cannot be shown again. @returns Lets it go. */
-export function holdPlace(): () => void {
+/**
+ * Keeps the place when the browser is asked for another one, and has the browser ask before the page is left.
+ *
+ * @param onLeave Called with what `leaveFor` takes to go there all the same.
+ * @returns Lets it go.
+ */
+export function holdPlace(onLeave: (fragment: string) => void = () => {}): () => void {
   const ask = (event: Event) => event.preventDefault()
-  held = location.hash
+  held = { fragment: location.hash, onLeave }
   addEventListener('beforeunload', ask)
   return () => {
     held = undefined
     removeEventListener('beforeunload', ask)
   }
+}
+
+/** Goes where the browser was asked to go while the place was held. The history is as if it had not been held. */
+export function leaveFor(fragment: string): void {
+  held = undefined
+  location.replace(fragment || '#')
 }
 
 /** The address of a place, for a link. Empty values are left out. */
@@ -39,8 +54,9 @@ export function linkTo(path: readonly string[], query: Readonly<Record<string, s
   return `#/${path.map(encodeURIComponent).join('/')}${text === '' ? '' : `?${text}`}`
 }
 
-/** Goes to a place. */
+/** Goes to a place, also from one that is held: what is done there is done. */
 export function goTo(path: readonly string[], query: Readonly<Record<string, string>> = {}): void {
+  held = undefined
   location.hash = linkTo(path, query)
 }
 

@@ -1,8 +1,10 @@
 /**
- * A modal dialog. The browser keeps the focus in it and closes it with Escape; afterwards the focus is back where it was.
+ * A modal dialog. The browser keeps the focus in it and closes it with Escape; afterwards the focus is back where it was. What was typed into
+ * a form of it is not lost by an Escape, a step back or a reload without a question.
  */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { holdPlace, leaveFor } from '../navigation/route.ts'
 
 interface DialogProps {
   readonly title: string
@@ -13,16 +15,26 @@ interface DialogProps {
   readonly children: ComponentChildren
 }
 
+/** What would lose what was typed: another place, or only the end of the dialog. */
+interface Leaving {
+  readonly to?: string
+}
+
 export function Dialog({ title, onClose, isHeld = false, isWide = false, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   const titleId = useId()
   const isOver = useRef(false)
+  // No state: a checkbox has its new value before its form has it, and would lose it if the dialog were drawn in between.
+  const release = useRef<() => void>(undefined)
+  const [leaving, setLeaving] = useState<Leaving>()
   useEffect(() => {
     const opener = document.activeElement
     isOver.current = false
     element.current?.showModal()
     return () => {
       isOver.current = true
+      release.current?.()
+      release.current = undefined
       giveFocusTo(opener)
     }
   }, [])
@@ -32,20 +44,58 @@ export function Dialog({ title, onClose, isHeld = false, isWide = false, childre
     if (isHeld) element.current?.showModal()
     else onClose()
   }
+  const discard = () => {
+    onClose()
+    if (leaving?.to !== undefined) leaveFor(leaving.to)
+  }
   return (
     <dialog
       ref={element}
       class={isWide ? 'dialog is-wide' : 'dialog'}
       aria-labelledby={titleId}
+      onInput={({ target }) => {
+        if (isInForm(target)) release.current ??= holdPlace((to) => setLeaving({ to }))
+      }}
       onCancel={(event) => {
         event.preventDefault()
-        if (!isHeld) onClose()
+        if (release.current !== undefined) setLeaving({})
+        else if (!isHeld) onClose()
       }}
       onClose={noteClosing}
     >
       <h2 id={titleId}>{title}</h2>
+      {leaving !== undefined && <LeavingQuestion onKeep={() => setLeaving(undefined)} onDiscard={discard} />}
       {children}
     </dialog>
+  )
+}
+
+function isInForm(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest('form') !== null
+}
+
+/** It takes the focus, and gives it back if the dialog stays. */
+function LeavingQuestion({ onKeep, onDiscard }: { readonly onKeep: () => void; readonly onDiscard: () => void }) {
+  const keep = useRef<HTMLButtonElement>(null)
+  useEffect(() => {
+    const before = document.activeElement
+    keep.current?.focus()
+    return () => {
+      if (before instanceof HTMLElement) before.focus()
+    }
+  }, [])
+  return (
+    <div class="notice is-warning leaving" role="alert">
+      <p>What you have entered is not saved.</p>
+      <div class="page-actions">
+        <button type="button" class="button" ref={keep} onClick={onKeep}>
+          Go on with it
+        </button>
+        <button type="button" class="button" onClick={onDiscard}>
+          Discard it
+        </button>
+      </div>
+    </div>
   )
 }
 

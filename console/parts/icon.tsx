@@ -7,6 +7,7 @@ const PATHS = {
   projects: 'M2.5 4.5h4l1.5 1.5h5.5v7h-11ZM2.5 4.5v8.5',
   issuers: 'M8 2.5 13 4.5v4c0 2.6-2 4.4-5 5.500-3-1.100-5-2.900-5-5.500v-4ZM5.750 8l1.750 1.750L10.500 6.500',
   audit: 'M4 2.5h8v11H4ZM6 5.5h4M6 8h4M6 10.5h2.5',
+  webhooks: 'M2.5 8.5h3l1.5-5 2 9 1.500-4h3',
   tokens: 'M8 2.5 13 5v6l-5 2.5L3 11V5ZM3 5l5 2.5L13 5M8 7.5v6',
   instance: 'M3 3.5h10v3.5H3ZM3 9h10v3.5H3ZM5 5.250h.01M5 10.750h.01',
   copy: 'M6 6h7v7.5H6ZM10 6V2.5H3V10h3',

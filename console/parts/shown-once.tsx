@@ -19,6 +19,7 @@ interface ShownOnceProps {
 
 export function ShownOnce({ title, secret, what, onClose, children }: ShownOnceProps) {
   const [isSaved, setIsSaved] = useState(false)
+  // It cannot be shown again: there is no question to answer.
   useEffect(() => (isSaved ? undefined : holdPlace()), [isSaved])
   return (
     <Dialog title={title} onClose={onClose} isHeld={!isSaved}>

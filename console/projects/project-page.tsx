@@ -1,9 +1,9 @@
 /**
- * One project: its roles, custom scopes and audiences.
+ * One project: its service users, roles, custom scopes, audiences and members.
  */
 import { useState } from 'preact/hooks'
 import type { Project } from '../../gen/iam/project/v2/project_pb.js'
-import { projects } from '../api/clients.ts'
+import { projects, serviceUsers } from '../api/clients.ts'
 import { everyItemOf } from '../api/every-page.ts'
 import { millisecondsOf } from '../format/moment.ts'
 import { useLoaded } from '../live/loaded.ts'
@@ -14,14 +14,20 @@ import { Copyable } from '../parts/copyable.tsx'
 import { LoadedView } from '../parts/loaded-view.tsx'
 import { PageHeading } from '../parts/page-heading.tsx'
 import { When } from '../parts/when.tsx'
+import { mayWithProject } from '../session/rights.ts'
 import { may } from '../session/session.ts'
+import { MembersSection } from './members-section.tsx'
 import { ProjectNameField } from './project-name-field.tsx'
+import { ProjectUsersSection } from './project-users-section.tsx'
+
+/** So many users are on the page of their project. */
+const USERS = 20
 
 const KEPT = 'Tokens that have it keep it until they expire.'
 
 export function ProjectPage({ id: projectId }: { readonly id: string }) {
   const loaded = useLoaded(`project ${projectId}`, async (options) => {
-    const [{ project }, roles, scopes, audiences] = await Promise.all([
+    const [{ project }, roles, scopes, audiences, members, users] = await Promise.all([
       projects.getProject({ projectId }, options),
       everyItemOf(async (page) => {
         const { roles: items, nextPageToken } = await projects.listProjectRoles({ projectId, ...page }, options)
@@ -35,8 +41,13 @@ export function ProjectPage({ id: projectId }: { readonly id: string }) {
         const { audiences: items, nextPageToken } = await projects.listProjectAudiences({ projectId, ...page }, options)
         return { items, nextPageToken }
       }),
+      everyItemOf(async (page) => {
+        const { members: items, nextPageToken } = await projects.listProjectMembers({ projectId, ...page }, options)
+        return { items, nextPageToken }
+      }),
+      serviceUsers.listServiceUsers({ projectId, pageSize: USERS }, options),
     ])
-    return { project, roles, scopes, audiences }
+    return { project, roles, scopes, audiences, members, users }
   })
   return (
     <>
@@ -44,7 +55,7 @@ export function ProjectPage({ id: projectId }: { readonly id: string }) {
         <a href={linkTo(['projects'])}>Projects</a>
       </p>
       <LoadedView loaded={loaded}>
-        {({ project, roles, scopes, audiences }) =>
+        {({ project, roles, scopes, audiences, members, users }) =>
           project !== undefined && (
             <>
               <PageHeading title={project.name} subtitle={<Copyable text={project.projectId} what="the project id" />}>
@@ -60,6 +71,7 @@ export function ProjectPage({ id: projectId }: { readonly id: string }) {
                 )}
                 .
               </p>
+              <ProjectUsersSection project={project} users={users.serviceUsers} isCut={users.nextPageToken !== ''} />
               <section class="card" aria-labelledby="roles-title">
                 <h2 id="roles-title">Roles</h2>
                 <p class="hint">
@@ -69,7 +81,7 @@ export function ProjectPage({ id: projectId }: { readonly id: string }) {
                   label="Roles"
                   empty="None."
                   items={roles}
-                  mayChange={may('iam.project.role.write')}
+                  mayChange={mayWithProject('iam.project.role.write', projectId)}
                   removing={{
                     consequence: `It is taken away from all users. New tokens do not have it. ${KEPT}`,
                     remove: (role) => projects.removeProjectRole({ projectId, role }),
@@ -84,7 +96,7 @@ export function ProjectPage({ id: projectId }: { readonly id: string }) {
                   label="Custom scopes"
                   empty="None."
                   items={scopes}
-                  mayChange={may('iam.project.scope.write')}
+                  mayChange={mayWithProject('iam.project.scope.write', projectId)}
                   removing={{
                     consequence: `It is taken away from all users. Token requests with it are refused. ${KEPT}`,
                     remove: (scope) => projects.removeProjectScope({ projectId, scope }),
@@ -99,7 +111,7 @@ export function ProjectPage({ id: projectId }: { readonly id: string }) {
                   label="Audiences"
                   empty="None."
                   items={audiences}
-                  mayChange={may('iam.project.audience.write')}
+                  mayChange={mayWithProject('iam.project.audience.write', projectId)}
                   removing={{
                     consequence: `Token requests for it are refused. ${KEPT}`,
                     remove: (audience) => projects.removeProjectAudience({ projectId, audience }),
@@ -110,6 +122,7 @@ export function ProjectPage({ id: projectId }: { readonly id: string }) {
                   }}
                 />
               </section>
+              <MembersSection projectId={projectId} members={members} />
             </>
           )
         }
@@ -118,38 +131,23 @@ export function ProjectPage({ id: projectId }: { readonly id: string }) {
   )
 }
 
-function ProjectActions({ project: { projectId, name } }: { readonly project: Project }) {
+function ProjectActions({ project }: { readonly project: Project }) {
+  const { projectId, name } = project
   const [open, setOpen] = useState<'rename' | 'delete'>()
-  const [newName, setNewName] = useState(name)
   const close = () => setOpen(undefined)
   return (
     <>
-      {may('iam.project.write') && (
+      {mayWithProject('iam.project.write', projectId) && (
         <button type="button" class="button" onClick={() => setOpen('rename')}>
           Rename
         </button>
       )}
-      {may('iam.project.delete') && (
+      {mayWithProject('iam.project.delete', projectId) && (
         <button type="button" class="button" onClick={() => setOpen('delete')}>
           Delete
         </button>
       )}
-      {open === 'rename' && (
-        <ConfirmDialog
-          title={`Rename ${name}?`}
-          verb="Rename"
-          isDangerous
-          isIncomplete={newName === '' || newName === name}
-          onClose={close}
-          change={() => projects.updateProject({ projectId, name: newName, updateMask: { paths: ['name'] } })}
-        >
-          <p>
-            <strong>The client IDs of all its service users change at once.</strong> Clients that use the old ones get
-            no tokens.
-          </p>
-          <ProjectNameField name={newName} onChange={setNewName} />
-        </ConfirmDialog>
-      )}
+      {open === 'rename' && <RenameDialog project={project} onClose={close} />}
       {open === 'delete' && (
         <ConfirmDialog
           title={`Delete ${name}?`}
@@ -168,5 +166,26 @@ function ProjectActions({ project: { projectId, name } }: { readonly project: Pr
         </ConfirmDialog>
       )}
     </>
+  )
+}
+
+function RenameDialog({ project, onClose }: { readonly project: Project; readonly onClose: () => void }) {
+  const { projectId, name } = project
+  const [newName, setNewName] = useState(name)
+  return (
+    <ConfirmDialog
+      title={`Rename ${name}?`}
+      verb="Rename"
+      isDangerous
+      isIncomplete={newName === '' || newName === name}
+      onClose={onClose}
+      change={() => projects.updateProject({ projectId, name: newName, updateMask: { paths: ['name'] } })}
+    >
+      <p>
+        <strong>The client IDs of all its service users change at once.</strong> Clients that use the old ones get no
+        tokens.
+      </p>
+      <ProjectNameField name={newName} onChange={setNewName} />
+    </ConfirmDialog>
   )
 }

@@ -2,6 +2,7 @@
  * Who is signed in. A one-time code in the address opens a session; the session itself is a cookie that script cannot read.
  */
 import { signal } from '@preact/signals'
+import type { InstanceRole, Permission, ProjectMemberRole } from '../../src/domain/identities/permission.ts'
 import { BACKGROUND, HEADER, PERSON } from '../api/console-header.ts'
 import { isUnauthenticated } from '../api/failure.ts'
 import { forgetPlace } from '../navigation/route.ts'
@@ -12,7 +13,13 @@ export interface SignedIn {
   readonly name: string
   readonly clientId: string
   readonly expiresAt: string
-  readonly permissions: readonly string[]
+  /** Those over the instance or over any project. */
+  readonly permissions: readonly Permission[]
+  readonly instanceRoles: readonly InstanceRole[]
+  /** Its role over each project that it manages, by project id. */
+  readonly managedProjects: Readonly<Record<string, ProjectMemberRole>>
+  /** How long access tokens work that have no lifetime of their own. */
+  readonly tokenLifetimeSeconds: number
 }
 
 /** What the page knows about the session. */
@@ -119,8 +126,12 @@ export function noteEndOfSession(error: unknown): void {
   }
 }
 
-/** Whether the signed-in user has a permission, so that what it may not do is not offered. The API decides. */
-export function may(permission: string): boolean {
+/**
+ * Whether the signed-in user has a permission somewhere, so that what it may not do is not offered. The API decides.
+ *
+ * Over one project or user, ask `mayWithProject` or `mayWithUser` (`rights.ts`).
+ */
+export function may(permission: Permission): boolean {
   return session.value.kind === 'signed-in' && session.value.user.permissions.includes(permission)
 }
 

@@ -2,7 +2,7 @@
  * What a token says, which key signed it, and whether it would verify now. It is pasted, or one is requested for a service user.
  */
 import { useState } from 'preact/hooks'
-import { route } from '../navigation/route.ts'
+import { changeQuery, route } from '../navigation/route.ts'
 import { CopyButton } from '../parts/copyable.tsx'
 import { ErrorBoundary } from '../parts/error-boundary.tsx'
 import { Field } from '../parts/field.tsx'
@@ -17,7 +17,8 @@ import { VerificationCard } from './verification-card.tsx'
 
 export function TokensPage() {
   const { query } = route.value
-  const [isGetting, setIsGetting] = useState(query.has('user'))
+  const [isGetting, setIsGetting] = useState(false)
+  const asked = query.get('user') ?? ''
   const [text, setText] = useState('')
   const [outcome, setOutcome] = useState('')
   const token = decodeToken(text)
@@ -76,10 +77,14 @@ export function TokensPage() {
           </ErrorBoundary>
         )}
       </div>
-      {isGetting && may('iam.user.secret.write') && (
+      {(isGetting || asked !== '') && may('iam.user.secret.write') && (
         <GetTokenDialog
-          clientId={query.get('user') ?? ''}
-          onClose={() => setIsGetting(false)}
+          clientId={asked}
+          onClose={() => {
+            setIsGetting(false)
+            // A step back to this place, or a reload, does not open it again.
+            changeQuery({ user: '' })
+          }}
           onDone={(got, { name }) => {
             setText(got)
             setOutcome(`A new access token of ${name}. It is in this page alone, and gone when you leave it.`)

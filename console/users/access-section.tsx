@@ -7,6 +7,7 @@ import { projects as projectService, serviceUsers } from '../api/clients.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { Chips } from '../parts/chips.tsx'
 import { nameOfProject } from '../projects/project-names.ts'
+import { mayWithProject, mayWithUser } from '../session/rights.ts'
 import { may } from '../session/session.ts'
 import { GrantRoleForm } from './grant-role-form.tsx'
 import { INSTANCE_ROLES } from './instance-roles.ts'
@@ -27,7 +28,7 @@ interface AccessSectionProps {
 
 export function AccessSection({ user, projects }: AccessSectionProps) {
   const { userId } = user
-  const mayChange = may('iam.user.write')
+  const mayChange = mayWithUser('iam.user.write', user)
   const grants = user.projectRoles.flatMap(({ projectId, roles }) => roles.map((role) => ({ projectId, role })))
   const nameOf = ({ projectId, role }: { projectId: string; role: string }) =>
     `${nameOfProject(projects, projectId)}: ${role}`
@@ -78,7 +79,12 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
               },
             }}
           />
-          {mayChange && <GrantRoleForm user={user} projects={projects} />}
+          {mayChange && (
+            <GrantRoleForm
+              user={user}
+              projects={projects.filter(({ projectId }) => mayWithProject('iam.user.write', projectId))}
+            />
+          )}
         </div>
         <div>
           <h3>Custom scopes</h3>
@@ -100,7 +106,7 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
             label="Roles over projects"
             empty="None: it manages no project."
             items={user.managedProjects.map(memberNameOf)}
-            mayChange={may('iam.project.member.write')}
+            mayChange={mayWithUser('iam.project.member.write', user)}
             removing={{
               consequence: "Its calls of Keyturn's own API about this project are refused at once.",
               remove: async (name) => {
@@ -112,6 +118,7 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
             adding={{
               label: 'Make it the owner of a project',
               choices: projects
+                .filter(({ projectId }) => mayWithProject('iam.project.member.write', projectId))
                 .filter(({ projectId }) => !user.managedProjects.some((managed) => managed.projectId === projectId))
                 .map(({ projectId, name }) => ({ value: projectId, name })),
               add: (projectId) =>
@@ -124,9 +131,12 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
   )
 }
 
-function useScopeChoices({ userId, projectId, scopes: granted }: ServiceUser) {
-  const loaded = useLoaded(`scopes ${projectId}`, (options) =>
-    projectService.listProjectScopes({ projectId, pageSize: PAGE }, options),
+function useScopeChoices(user: ServiceUser) {
+  const { userId, projectId, scopes: granted } = user
+  const loaded = useLoaded(`scopes ${projectId}`, async (options) =>
+    mayWithUser('iam.user.write', user)
+      ? await projectService.listProjectScopes({ projectId, pageSize: PAGE }, options)
+      : { scopes: [] },
   )
   if (loaded.value === undefined) return undefined
   return {

@@ -11,7 +11,7 @@ import { type Column, DataTable } from '../parts/data-table.tsx'
 import { ExpiryField, expirationIn } from '../parts/expiry-field.tsx'
 import { Field } from '../parts/field.tsx'
 import { When } from '../parts/when.tsx'
-import { may } from '../session/session.ts'
+import { mayWithUser } from '../session/rights.ts'
 
 /** What of a certificate can be compared. */
 const KINDS = [
@@ -36,7 +36,7 @@ export function CertificatesSection({ user, certificates }: CertificatesSectionP
   const [open, setOpen] = useState<'add' | ClientCertificate>()
   const { userId } = user
   const close = () => setOpen(undefined)
-  const mayChange = may('iam.user.credential.write')
+  const mayChange = mayWithUser('iam.user.credential.write', user)
   const columns: Column<ClientCertificate>[] = [
     { name: 'Certificate', kind: 'main', cell: ({ match }) => <code>{textOf(match)}</code> },
     { name: 'Compared', cell: ({ match }) => labelOf(match) },

@@ -17,7 +17,9 @@ interface CreateUserDialogProps {
 
 export function CreateUserDialog({ projects, projectId, onClose }: CreateUserDialogProps) {
   const [name, setName] = useState('')
-  const [project, setProject] = useState(projectId || (projects[0]?.projectId ?? ''))
+  const [project, setProject] = useState(
+    (projects.find((one) => one.projectId === projectId) ?? projects[0])?.projectId ?? '',
+  )
   const [isBound, setIsBound] = useState(false)
   const change = async () => {
     const { serviceUser } = await serviceUsers.createServiceUser({

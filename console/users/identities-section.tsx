@@ -11,6 +11,7 @@ import { linkTo } from '../navigation/route.ts'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { type Column, DataTable } from '../parts/data-table.tsx'
 import { When } from '../parts/when.tsx'
+import { mayWithUser } from '../session/rights.ts'
 import { may } from '../session/session.ts'
 import { AddIdentityDialog } from './add-identity-dialog.tsx'
 
@@ -24,7 +25,7 @@ export function IdentitiesSection({ user, identities, issuers }: IdentitiesSecti
   const [open, setOpen] = useState<'add' | FederatedIdentity>()
   const { userId } = user
   const close = () => setOpen(undefined)
-  const mayChange = may('iam.user.credential.write')
+  const mayChange = mayWithUser('iam.user.credential.write', user)
   const issuerNameOf = ({ issuerId }: FederatedIdentity) =>
     issuers.find((issuer) => issuer.issuerId === issuerId)?.issuer ?? issuerId
   const issuerLink = (identity: FederatedIdentity) => (
@@ -84,6 +85,8 @@ export function IdentitiesSection({ user, identities, issuers }: IdentitiesSecti
         empty={
           issuers.length > 0 ? (
             'None.'
+          ) : !may('iam.trusted_issuer.read') ? (
+            'None. A user who may see the trusted issuers can add one here.'
           ) : (
             <>
               None. First trust an issuer, on the page <a href={linkTo(['issuers'])}>Trusted issuers</a>.

@@ -13,7 +13,7 @@ import { type Column, DataTable } from '../parts/data-table.tsx'
 import { ExpiryField, expirationIn } from '../parts/expiry-field.tsx'
 import { ShownOnce } from '../parts/shown-once.tsx'
 import { When } from '../parts/when.tsx'
-import { may } from '../session/session.ts'
+import { mayWithUser } from '../session/rights.ts'
 
 type Open =
   | { readonly kind: 'create' }
@@ -29,7 +29,7 @@ export function PersonalTokensSection({ user, tokens }: PersonalTokensSectionPro
   const [open, setOpen] = useState<Open>()
   const { userId } = user
   const close = () => setOpen(undefined)
-  const mayChange = may('iam.user.credential.write')
+  const mayChange = mayWithUser('iam.user.credential.write', user)
   const columns: Column<PersonalAccessToken>[] = [
     {
       name: 'Token',

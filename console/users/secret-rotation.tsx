@@ -6,7 +6,7 @@ import type { ClientSecret } from '../../gen/iam/user/v2/service_user_pb.js'
 import { formatLength, millisecondsOf } from '../format/moment.ts'
 import { shortened } from '../format/shortened.ts'
 import { now } from '../live/clock.ts'
-import { lifetimes } from '../live/instance.ts'
+import { tokenLifetime } from '../live/instance.ts'
 import { Icon } from '../parts/icon.tsx'
 import { Distance } from '../parts/when.tsx'
 import { stateOfSecret } from './secret-state.ts'
@@ -20,7 +20,7 @@ interface SecretRotationProps {
 
 export function SecretRotation({ secrets, onDeactivate }: SecretRotationProps) {
   const at = now.value
-  const token = lifetimes.value?.token ?? 0
+  const token = tokenLifetime.value
   const live = secrets.filter((secret) => stateOfSecret(secret, at).kind === 'live')
   const [old] = live
   const fresh = live.at(-1)

@@ -7,7 +7,7 @@ import { serviceUsers } from '../api/clients.ts'
 import { millisecondsOf } from '../format/moment.ts'
 import { shortened } from '../format/shortened.ts'
 import { now } from '../live/clock.ts'
-import { lifetimes } from '../live/instance.ts'
+import { tokenLifetime } from '../live/instance.ts'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { Copyable } from '../parts/copyable.tsx'
 import { type Column, DataTable } from '../parts/data-table.tsx'
@@ -15,7 +15,7 @@ import { ExpiryField, expirationIn } from '../parts/expiry-field.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { ShownOnce } from '../parts/shown-once.tsx'
 import { Distance, When } from '../parts/when.tsx'
-import { may } from '../session/session.ts'
+import { mayWithUser } from '../session/rights.ts'
 import { SecretRotation } from './secret-rotation.tsx'
 import { stateOfSecret } from './secret-state.ts'
 
@@ -32,7 +32,7 @@ interface SecretsSectionProps {
 export function SecretsSection({ user, secrets }: SecretsSectionProps) {
   const [open, setOpen] = useState<Open>()
   const close = () => setOpen(undefined)
-  const mayChange = may('iam.user.secret.write')
+  const mayChange = mayWithUser('iam.user.secret.write', user)
   return (
     <section class="card" aria-labelledby="secrets-title">
       <div class="card-head">
@@ -150,7 +150,7 @@ interface SecretDialogProps {
 
 function DeactivateDialog({ user, secret, onClose }: SecretDialogProps) {
   const used = millisecondsOf(secret.lastUseDate)
-  const token = lifetimes.value?.token ?? 0
+  const token = tokenLifetime.value
   const isInUse = used !== undefined && now.value - used < token
   return (
     <ConfirmDialog

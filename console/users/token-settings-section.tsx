@@ -5,36 +5,37 @@ import { useState } from 'preact/hooks'
 import type { ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import { serviceUsers } from '../api/clients.ts'
 import { formatLength, lengthOf } from '../format/moment.ts'
-import { lifetimes } from '../live/instance.ts'
+import { tokenLifetime } from '../live/instance.ts'
 import { linkTo } from '../navigation/route.ts'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { DurationField } from '../parts/duration-field.tsx'
 import { Field } from '../parts/field.tsx'
+import { mayWithUser } from '../session/rights.ts'
 import { may } from '../session/session.ts'
 
 export function TokenSettingsSection({ user }: { readonly user: ServiceUser }) {
   const [open, setOpen] = useState<'change' | 'revoke'>()
   const close = () => setOpen(undefined)
-  const longest = lifetimes.value?.token ?? 0
+  const longest = tokenLifetime.value
   return (
     <section class="card" aria-labelledby="settings-title">
       <div class="card-head">
         <h2 id="settings-title">Access tokens</h2>
         <div class="page-actions">
-          {may('iam.user.write') && (
+          {mayWithUser('iam.user.write', user) && (
             <button type="button" class="button" onClick={() => setOpen('change')}>
               Change settings
             </button>
           )}
-          {may('iam.user.credential.write') && (
-            <>
-              <a class="button" href={linkTo(['tokens'], { user: user.clientId })}>
-                Get a token
-              </a>
-              <button type="button" class="button" onClick={() => setOpen('revoke')}>
-                Revoke all tokens
-              </button>
-            </>
+          {may('iam.user.secret.write') && mayWithUser('iam.user.secret.write', user) && (
+            <a class="button" href={linkTo(['tokens'], { user: user.clientId })}>
+              Get a token
+            </a>
+          )}
+          {mayWithUser('iam.user.credential.write', user) && (
+            <button type="button" class="button" onClick={() => setOpen('revoke')}>
+              Revoke all tokens
+            </button>
           )}
         </div>
       </div>
@@ -88,7 +89,7 @@ function boundnessOf({ boundTokensRequired, certificateBoundTokens }: ServiceUse
 function ChangeDialog({ user: current, onClose }: { readonly user: ServiceUser; readonly onClose: () => void }) {
   // As it was when the form was filled from it, so that what changes elsewhere meanwhile is not taken for a change of the form.
   const [user] = useState(current)
-  const longest = (lifetimes.value?.token ?? 0) / 1000
+  const longest = tokenLifetime.value / 1000
   const own = user.tokenLifetime === undefined ? undefined : Number(user.tokenLifetime.seconds)
   const [name, setName] = useState(user.name)
   const [hasOwn, setHasOwn] = useState(own !== undefined)

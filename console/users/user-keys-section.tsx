@@ -12,7 +12,7 @@ import { type Column, DataTable } from '../parts/data-table.tsx'
 import { ExpiryField, expirationIn } from '../parts/expiry-field.tsx'
 import { Field } from '../parts/field.tsx'
 import { When } from '../parts/when.tsx'
-import { may } from '../session/session.ts'
+import { mayWithUser } from '../session/rights.ts'
 
 interface UserKeysSectionProps {
   readonly user: ServiceUser
@@ -21,7 +21,7 @@ interface UserKeysSectionProps {
 
 export function UserKeysSection({ user, keys }: UserKeysSectionProps) {
   const [open, setOpen] = useState<'add' | UserKey>()
-  const mayChange = may('iam.user.credential.write')
+  const mayChange = mayWithUser('iam.user.credential.write', user)
   const close = () => setOpen(undefined)
   const columns: Column<UserKey>[] = [
     {

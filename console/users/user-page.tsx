@@ -13,6 +13,7 @@ import { LoadedView } from '../parts/loaded-view.tsx'
 import { PageHeading } from '../parts/page-heading.tsx'
 import { When } from '../parts/when.tsx'
 import { nameOfProject } from '../projects/project-names.ts'
+import { mayWithUser } from '../session/rights.ts'
 import { may, session } from '../session/session.ts'
 import { AccessSection } from './access-section.tsx'
 import { CertificatesSection } from './certificates-section.tsx'
@@ -74,12 +75,12 @@ function UserActions({ user }: { readonly user: ServiceUser }) {
   const isSelf = session.value.kind === 'signed-in' && session.value.user.userId === userId
   return (
     <>
-      {may('iam.user.write') && (
+      {mayWithUser('iam.user.write', user) && (
         <button type="button" class="button" onClick={() => setOpen('switch')}>
           {enabled ? 'Disable' : 'Enable'}
         </button>
       )}
-      {may('iam.user.delete') && (
+      {mayWithUser('iam.user.delete', user) && (
         <button type="button" class="button" onClick={() => setOpen('delete')}>
           Delete
         </button>

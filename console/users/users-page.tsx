@@ -16,6 +16,7 @@ import { PageHeading } from '../parts/page-heading.tsx'
 import { Pager } from '../parts/pager.tsx'
 import { When } from '../parts/when.tsx'
 import { allProjects, nameOfProject } from '../projects/project-names.ts'
+import { mayWithProject } from '../session/rights.ts'
 import { may } from '../session/session.ts'
 import { CreateUserDialog } from './create-user-dialog.tsx'
 import { INSTANCE_ROLES } from './instance-roles.ts'
@@ -41,7 +42,12 @@ export function UsersPage() {
     <>
       <PageHeading title="Service users">
         {may('iam.user.write') && (
-          <button type="button" class="button is-primary" onClick={() => setIsCreating(true)}>
+          <button
+            type="button"
+            class="button is-primary"
+            disabled={known.value === undefined}
+            onClick={() => setIsCreating(true)}
+          >
             Create user
           </button>
         )}
@@ -63,7 +69,11 @@ export function UsersPage() {
         </div>
       </section>
       {isCreating && known.value !== undefined && (
-        <CreateUserDialog projects={all} projectId={projectId} onClose={() => setIsCreating(false)} />
+        <CreateUserDialog
+          projects={all.filter((project) => mayWithProject('iam.user.write', project.projectId))}
+          projectId={projectId}
+          onClose={() => setIsCreating(false)}
+        />
       )}
     </>
   )
@@ -71,16 +81,25 @@ export function UsersPage() {
 
 function SearchField({ text }: { readonly text: string }) {
   const pause = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const input = useRef<HTMLInputElement>(null)
   useEffect(() => () => clearTimeout(pause.current), [])
+  // The address may change by a link or a step back. What is being written is newer than it.
+  useEffect(() => {
+    if (pause.current === undefined && input.current !== null) input.current.value = text
+  }, [text])
   const search = (value: string) => {
     clearTimeout(pause.current)
-    pause.current = setTimeout(() => changeQuery({ search: value, page: '' }), PAUSE)
+    pause.current = setTimeout(() => {
+      pause.current = undefined
+      changeQuery({ search: value, page: '' })
+    }, PAUSE)
   }
   return (
     <Field label="Search by name or client ID">
       {(id) => (
         <input
           id={id}
+          ref={input}
           type="search"
           maxLength={200}
           defaultValue={text}

@@ -44,7 +44,9 @@ export function endSessionCommand(io: Io): Command {
     })
 }
 
-function row({ sessionId, userId, creationDate, lastUseDate, expirationDate, clientAddress }: Session): string[] {
+function row(session: Session): string[] {
+  const { sessionId, userId, creationDate, lastUseDate, expirationDate, clientAddress, unreadable } = session
+  if (unreadable) return [sessionId, 'unreadable']
   const dates = [creationDate, lastUseDate, expirationDate].map((date) =>
     date === undefined ? '' : formatMoment(date),
   )

@@ -1,5 +1,5 @@
 /**
- * The message and the exit code of a command that fails: 1 refused or failed, 2 wrong usage or configuration.
+ * The message and the exit code of a command that fails: 1 refused or failed, 2 wrong usage or configuration, 128 and more interrupted.
  */
 import type { JsonObject } from '@bufbuild/protobuf'
 import { Code, ConnectError } from '@connectrpc/connect'
@@ -7,16 +7,17 @@ import { type ErrorInfo, ErrorInfoSchema } from '../../gen/google/rpc/error_deta
 import { ConfigError } from '../config/config.ts'
 import { ConfigurationMistakes } from '../configuration-files/mistakes.ts'
 import { DomainError } from '../domain/errors.ts'
+import { printable } from '../domain/printable.ts'
 import { ConnectionError } from './connection/connection-failure.ts'
 import { FAILED, WRONG_USAGE } from './exit-codes.ts'
-import { printable } from './printable.ts'
+import { Interruption } from './interruption.ts'
 import { TokenRefusal } from './token-refusal.ts'
 
 /** An error for programs, as `--json` prints it. */
 export interface Failure {
   readonly message: string
   /**
-   * What kind of failure: `usage`, `configuration`, `connection`, `failed`, a code of the API such as `not_found`, or one of the token
+   * What kind of failure: `usage`, `configuration`, `connection`, `interrupted`, `failed`, a code of the API such as `not_found`, or one of the token
    * endpoint such as `invalid_client` (RFC 6749 §5.2).
    */
   readonly code: string
@@ -30,6 +31,7 @@ export interface Failure {
 
 /** The exit code of a command that ended with this error: of the first one, if its cleanup failed too. */
 export function exitCodeOf(error: unknown): number {
+  if (error instanceof Interruption) return error.exitCode
   return firstOf(error) instanceof ConfigError ? WRONG_USAGE : FAILED
 }
 
@@ -89,6 +91,7 @@ function firstOf(error: unknown): unknown {
 function codeOf(error: unknown): string {
   if (error instanceof ConfigError) return 'configuration'
   if (error instanceof ConnectionError) return 'connection'
+  if (error instanceof Interruption) return 'interrupted'
   if (error instanceof TokenRefusal || error instanceof DomainError) return error.code
   // `NotFound` is `not_found` in JSON (Connect protocol).
   if (error instanceof ConnectError) return Code[error.code].replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase()

@@ -2,6 +2,7 @@
  * What a command line gets from the process that it runs in.
  */
 import type { Writable } from 'node:stream'
+import type { StopSignal } from './server/signals.ts'
 
 /** The streams and the environment of one run. */
 export interface Io {
@@ -18,4 +19,6 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Interrupts commands that work on the database. `serve` stops at a signal of its process. */
   readonly signal?: AbortSignal
+  /** The first signal from now on, for a command that says then what it has done. Default: none comes. */
+  readonly interrupted?: () => Promise<StopSignal>
 }

@@ -3,8 +3,9 @@
  */
 import { isatty } from 'node:tty'
 import { processEnvironment } from '../config/environment.ts'
+import { INTERRUPTED } from './exit-codes.ts'
 import { run } from './run.ts'
-import { abortAtSignal } from './server/signals.ts'
+import { abortAtSignal, firstSignal } from './server/signals.ts'
 
 process.exitCode = await run(process.argv.slice(2), {
   stdout: process.stdout,
@@ -21,4 +22,7 @@ process.exitCode = await run(process.argv.slice(2), {
   get signal() {
     return abortAtSignal()
   },
+  interrupted: firstSignal,
 })
+// What an interrupted command waits for would keep the process.
+if (process.exitCode > INTERRUPTED) process.exit()

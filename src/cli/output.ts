@@ -3,9 +3,10 @@
  */
 import type { JsonValue } from '@bufbuild/protobuf'
 import { type Command, Option } from 'commander'
+import { printable } from '../domain/printable.ts'
 import { type Paint, painter } from './color.ts'
 import type { Io } from './io.ts'
-import { printable, printableLines } from './printable.ts'
+import { printableLines } from './printable.ts'
 import { formatYaml } from './yaml.ts'
 
 const FORMATS = ['table', 'json', 'yaml'] as const

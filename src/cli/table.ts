@@ -2,7 +2,7 @@
  * Plain tables for a terminal, and the format of times in them.
  */
 import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt'
-import { printable } from './printable.ts'
+import { printable } from '../domain/printable.ts'
 
 /**
  * Rows under a heading, columns as wide as their widest cell, two blanks between them.

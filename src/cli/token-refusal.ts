@@ -1,7 +1,7 @@
 /**
  * A request for an access token that was refused.
  */
-import { printable } from './printable.ts'
+import { printable } from '../domain/printable.ts'
 
 export class TokenRefusal extends Error {
   override readonly name = 'TokenRefusal'

@@ -179,7 +179,7 @@ export const SETTINGS = [
     variable: 'KEYTURN_MAX_CACHED_USERS',
     default: '10000',
     meaning:
-      'How many service users a process keeps in memory, 1000 to 500000, those that were used last. Each takes about 2 KB. Requests of others read the database (`docs/scale.md`).',
+      'How many service users a process keeps in memory, 1000 to 500000, those that were used last. Each takes about 1.7 KiB. Requests of others read the database (`docs/scale.md`, which says what heap many need).',
   },
   {
     variable: 'KEYTURN_MAX_STALENESS',

@@ -6,6 +6,7 @@ import type { Configuration } from '../../gen/iam/config/v2/configuration_pb.js'
 import { ConfigurationMistakes, type FileMistake, formatPlace, inOrderOf, type Place } from './mistakes.ts'
 import { type ConfigurationDocument, configurationDocument } from './schema.ts'
 import { documentsOf, type SourceDocument, type SourceFile, type ValuePath } from './source-documents.ts'
+import { sameTarget } from './target-address.ts'
 import { configurationOf, LISTS } from './to-message.ts'
 
 /** A client secret that shall be handed over. */
@@ -22,6 +23,8 @@ export interface FileConfiguration {
   readonly configuration: Configuration
   /** The users with `generateSecret`, in the order of the files. */
   readonly secrets: readonly SecretRequest[]
+  /** Files without a document, beside others. */
+  readonly emptyFiles: readonly string[]
   /** Mistakes that the server found at fields of the message, such as `serviceUsers[3].publicKeys[0].publicJwk`, in the files. */
   located(mistakes: readonly { readonly path: string; readonly message: string }[]): FileMistake[]
 }
@@ -35,7 +38,8 @@ interface Found<Document extends ConfigurationDocument = ConfigurationDocument> 
 /** @throws {ConfigurationMistakes} with all mistakes that can be known without the server. */
 export function parseConfiguration(files: readonly SourceFile[]): FileConfiguration {
   const mistakes: FileMistake[] = []
-  const sources = files.flatMap((file) => documentsOf(file, mistakes))
+  const documents = files.map((file) => ({ file, sources: documentsOf(file, mistakes) }))
+  const sources = documents.flatMap((each) => each.sources)
   const found = sources.flatMap((source): Found[] => {
     const { success, data, error } = configurationDocument.safeParse(source.value)
     if (success) return [{ document: data, source }]
@@ -48,6 +52,7 @@ export function parseConfiguration(files: readonly SourceFile[]): FileConfigurat
   return {
     configuration: configurationOf(found.map(({ document }) => document)),
     secrets: found.flatMap(secretRequestOf),
+    emptyFiles: documents.filter((each) => each.sources.length === 0).map(({ file }) => file.name),
     located: (others) =>
       inOrderOf(
         files,
@@ -138,7 +143,7 @@ function namesOf(document: ConfigurationDocument): { name: string; path: ValuePa
       const { project, name, generateSecret } = document
       const user = { name: `the service user ${name}@${project}`, path: ['name'] }
       if (generateSecret === undefined || generateSecret.into.startsWith('command:')) return [user]
-      return [user, { name: `a secret into ${generateSecret.into}`, path: ['generateSecret', 'into'] }]
+      return [user, { name: `a secret into ${sameTarget(generateSecret.into)}`, path: ['generateSecret', 'into'] }]
     }
     case 'TrustedIssuer':
       return [{ name: `the trusted issuer ${document.issuer}`, path: ['issuer'] }]

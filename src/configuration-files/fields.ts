@@ -77,12 +77,15 @@ export function exactlyOne<Shape extends z.ZodRawShape>(
   names: readonly string[],
   others: z.ZodRawShape = {},
 ) {
-  return z
-    .strictObject({ ...shape, ...others })
-    .superRefine((value, context) => {
-      const given = names.filter((key) => Object.hasOwn(value as object, key))
-      if (given.length !== 1)
-        context.addIssue({ code: 'custom', message: `it must have exactly one of ${names.join(', ')}` })
-    })
-    .meta({ oneOf: names.map((key) => ({ required: [key] })) })
+  return (
+    z
+      .strictObject({ ...shape, ...others })
+      .superRefine((value, context) => {
+        const given = names.filter((key) => Object.hasOwn(value as object, key))
+        if (given.length !== 1)
+          context.addIssue({ code: 'custom', message: `it must have exactly one of ${names.join(', ')}` })
+      })
+      // With `properties`, which the strict mode of Ajv wants beside `required`.
+      .meta({ oneOf: names.map((key) => ({ properties: { [key]: true }, required: [key] })) })
+  )
 }

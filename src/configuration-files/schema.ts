@@ -9,6 +9,7 @@ import { z } from 'zod'
 import { ProjectMemberRoleSchema } from '../../gen/iam/project/v2/project_pb.js'
 import { InstanceRoleSchema } from '../../gen/iam/user/v2/service_user_pb.js'
 import { duration, exactlyOne, flag, jwk, jwks, listOf, projectName, text, time } from './fields.ts'
+import { TARGET_PATTERN, targetRefusal } from './target-address.ts'
 
 const CERTIFICATE_MATCHES = {
   subjectDn: text(500).optional().describe('The subject, a distinguished name (RFC 4514), such as CN=checkout,O=Shop.'),
@@ -40,15 +41,14 @@ const federatedIdentity = z.strictObject({
     .describe('Other claims that its JWTs must have: values by JSON pointer (RFC 6901), such as /repository.'),
 })
 
-const KUBERNETES = 'kubernetes://[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?/[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?'
-
 const generateSecret = z.strictObject({
   into: z
     .string()
-    .regex(
-      new RegExp(String.raw`^(?:${KUBERNETES}|file:///.+|command:\S.*)$`),
-      'it is kubernetes://namespace/name, file:///path or command:program arguments',
-    )
+    .superRefine((into, context) => {
+      const message = targetRefusal(into)
+      if (message !== undefined) context.addIssue({ code: 'custom', message })
+    })
+    .meta({ pattern: TARGET_PATTERN })
     .describe(
       'Where "keyturn apply" hands a new client secret over, once: kubernetes://namespace/name, file:///path or command:program arguments.',
     ),

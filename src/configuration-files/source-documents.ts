@@ -5,6 +5,8 @@
  * cannot become a large configuration.
  */
 import {
+  type Alias,
+  Composer,
   type Document,
   isAlias,
   isMap,
@@ -13,15 +15,15 @@ import {
   isSeq,
   LineCounter,
   type Node,
-  parseAllDocuments,
   visit,
 } from 'yaml'
 import type { FileMistake, Place } from './mistakes.ts'
+import { isTooDeep, shallowTokens, TOO_DEEP, TooDeep } from './nesting.ts'
 
 /** The largest file, in characters. What is sent has at most 4 MiB. */
 const MAX_CHARACTERS = 8 * 1024 * 1024
 
-/** How many nodes aliases may stand for, in one document. */
+/** How often one value may stand in a document by aliases, counted through other aliases. */
 const MAX_ALIASES = 100
 
 /** A file that was read. */
@@ -57,7 +59,14 @@ export function documentsOf({ name, text }: SourceFile, mistakes: FileMistake[])
     const { line, col } = lineCounter.linePos(offset)
     return { file: name, line: Math.max(line, 1), column: Math.max(col, 1) }
   }
-  return [...parseAllDocuments(text, { ...PARSING, lineCounter })].flatMap((document) => {
+  let documents: readonly Document[]
+  try {
+    documents = [...new Composer(PARSING).compose(shallowTokens(text, lineCounter.addNewLine))]
+  } catch (error) {
+    if (error instanceof TooDeep) return failed(error.message, at(error.offset))
+    throw error
+  }
+  return documents.flatMap((document) => {
     for (const { message, pos } of [...document.errors, ...document.warnings]) failed(message, at(pos[0]))
     if (document.errors.length + document.warnings.length > 0) return []
     const { contents } = document
@@ -65,8 +74,10 @@ export function documentsOf({ name, text }: SourceFile, mistakes: FileMistake[])
     if (contents === null || (isScalar(contents) && contents.value === null)) return []
     const prototype = prototypeKeyIn(document)
     if (prototype !== undefined) return failed('__proto__ is no name of a field', at(startOf(prototype)))
+    const wrongAlias = wrongAliasIn(document)
+    if (wrongAlias !== undefined) return failed(wrongAlias.message, at(startOf(wrongAlias.alias)))
     const parsed = contentOf(document)
-    if (parsed.kind === 'refused') return failed(parsed.message, at(contents.range?.[0] ?? 0))
+    if (parsed.kind === 'refused') return failed(parsed.message, at(startOf(parsed.node)))
     const place = (path: ValuePath, part: 'value' | 'key' = 'value') => at(offsetOf(document, path, part))
     const { value } = parsed
     if (!Array.isArray(value)) return [{ value, place }]
@@ -87,14 +98,48 @@ const PARSING = {
 
 type Parsed =
   | { readonly kind: 'value'; readonly value: unknown }
-  | { readonly kind: 'refused'; readonly message: string }
+  | { readonly kind: 'refused'; readonly message: string; readonly node: unknown }
 
+/** @param document Its aliases have been checked. */
 function contentOf(document: Document): Parsed {
   try {
-    return { kind: 'value', value: document.toJS({ maxAliasCount: MAX_ALIASES }) }
+    const value = document.toJS({ maxAliasCount: MAX_ALIASES })
+    return isTooDeep(value) ? { kind: 'refused', message: TOO_DEEP, node: document.contents } : { kind: 'value', value }
   } catch (error) {
-    return { kind: 'refused', message: error instanceof Error ? error.message : String(error) }
+    if (!(error instanceof ReferenceError)) throw error
+    const message = `by aliases a value stands in this document more than ${MAX_ALIASES} times: write the values out`
+    return { kind: 'refused', message, node: firstAliasIn(document) }
   }
+}
+
+/** An alias without a value. The library says so in its own words, or not at all. */
+function wrongAliasIn(document: Document): { readonly alias: Alias; readonly message: string } | undefined {
+  const anchors = new Map<string, Node>()
+  let wrong: { readonly alias: Alias; readonly message: string } | undefined
+  visit(document, {
+    Node(_, node, path) {
+      if (!isAlias(node)) {
+        if (node.anchor !== undefined) anchors.set(node.anchor, node)
+        return undefined
+      }
+      const target = anchors.get(node.source)
+      if (target === undefined) wrong = { alias: node, message: `no anchor &${node.source} comes before this alias` }
+      else if (path.includes(target)) wrong = { alias: node, message: 'this alias is in what it stands for' }
+      return wrong === undefined ? undefined : visit.BREAK
+    },
+  })
+  return wrong
+}
+
+function firstAliasIn(document: Document): unknown {
+  let found: unknown
+  visit(document, {
+    Alias(_, alias) {
+      found = alias
+      return visit.BREAK
+    },
+  })
+  return found
 }
 
 /** It means something else to programs in JavaScript than to others, and some drop it. */

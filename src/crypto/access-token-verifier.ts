@@ -10,7 +10,7 @@ import type { TokenBinding } from '../domain/identities/token-binding.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../domain/identities/token-grant.ts'
 import { KEY_ALGORITHMS, type PublicJwk } from '../domain/keys/key-algorithm.ts'
 import type { KeyRing } from '../domain/keys/key-ring.ts'
-import type { AccessTokenVerifier, IssuedTokenVerifier } from '../domain/ports.ts'
+import type { AccessTokenVerifier, IssuedTokenVerifier } from '../domain/ports/verification.ts'
 
 /** Bounds the work that an unauthenticated token causes, before it is parsed. Just below the size limit of a header. */
 const MAX_TOKEN_LENGTH = 15 * 1024

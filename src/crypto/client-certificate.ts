@@ -7,7 +7,7 @@
 import { type KeyObject, X509Certificate } from 'node:crypto'
 import type { VerifiedCertificate } from '../domain/identities/client-certificate.ts'
 import type { PresentedCertificate } from '../domain/identities/token-binding.ts'
-import type { ClientCertificateVerifier } from '../domain/ports.ts'
+import type { ClientCertificateVerifier } from '../domain/ports/verification.ts'
 import { type CertificateContent, parseCertificate, readCertificate } from './certificate-content.ts'
 
 const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2'

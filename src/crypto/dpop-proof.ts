@@ -9,7 +9,7 @@ import { isCompactJws } from '../domain/compact-jws.ts'
 import { DomainError } from '../domain/errors.ts'
 import { CLOCK_TOLERANCE_SECONDS, DPOP_ALGORITHMS, type DpopProof, invalidProof } from '../domain/identities/dpop.ts'
 import type { PublicJwk } from '../domain/keys/key-algorithm.ts'
-import type { DpopProofVerifier } from '../domain/ports.ts'
+import type { DpopProofVerifier } from '../domain/ports/verification.ts'
 import { thumbprint } from './public-key-macs.ts'
 import { parsePublicJwk } from './user-key.ts'
 

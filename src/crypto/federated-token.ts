@@ -8,7 +8,11 @@ import { MAX_SUBJECT_LENGTH } from '../domain/federation/federated-identity.ts'
 import { type IssuerKey, usableKeys } from '../domain/federation/issuer-keys.ts'
 import { mayVouchFor, type TrustedIssuer, trustDomainOf } from '../domain/federation/trusted-issuer.ts'
 import { fitsAlgorithm, isAssertionAlgorithm } from '../domain/keys/assertion-algorithm.ts'
-import type { FederatedAssertionContent, FederatedAssertionType, FederatedVerification } from '../domain/ports.ts'
+import type {
+  FederatedAssertionContent,
+  FederatedAssertionType,
+  FederatedVerification,
+} from '../domain/ports/federation.ts'
 
 /** Bounds the work before a JWT is parsed. Those of clusters and CI systems have 1 to 3 KB. */
 const MAX_LENGTH = 16 * 1024

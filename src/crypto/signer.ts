@@ -4,7 +4,7 @@
 import { createPublicKey, type KeyObject, sign } from 'node:crypto'
 import { KEY_ALGORITHMS } from '../domain/keys/key-algorithm.ts'
 import type { ActiveWebKey } from '../domain/keys/web-key.ts'
-import type { SignerFactory } from '../domain/ports.ts'
+import type { SignerFactory } from '../domain/ports/keys.ts'
 import { toJoseSignature } from './ecdsa-signature.ts'
 import type { KeySealer } from './sealed-key.ts'
 

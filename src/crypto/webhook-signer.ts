@@ -4,7 +4,7 @@
  * The protected header of a sealed secret binds the webhook, so that one moved to another row of the database does not open there.
  */
 import { createHmac, randomBytes } from 'node:crypto'
-import type { WebhookSigner } from '../domain/events/webhook-ports.ts'
+import type { WebhookSigner } from '../domain/ports/webhooks.ts'
 import type { MasterKeys } from './master-keys.ts'
 import { CannotOpen, openJwe, sealJwe } from './sealed-jwe.ts'
 

@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { backoffMillis } from '../domain/backoff.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import { lockDataDirectory } from './data-directory.ts'
 import { assertNotFormer, DATABASE_FOLDER, type Makers, prepareDatabaseFolder } from './database-folder.ts'
 import { markerOf, stopOrphans } from './orphans.ts'

@@ -5,7 +5,7 @@
 import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import { LogThrottle } from '../domain/log-throttle.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import { namingFolder } from './database-folder.ts'
 
 const LONGEST_LINE = 500

@@ -7,7 +7,7 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Log } from '../domain/ports.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import { type Makers, workingFolder, workingIn } from './database-folder.ts'
 import { type LineLimit, ServerLog } from './server-log.ts'
 import { settingsAsArguments } from './server-settings.ts'

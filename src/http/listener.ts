@@ -1,31 +1,22 @@
 /**
  * One port for HTTP/1.1 and HTTP/2, in cleartext or with TLS, with limits and graceful shutdown.
  */
-import { constants } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
-import {
-  createServer as createHttp2Server,
-  createSecureServer,
-  type Http2SecureServer,
-  type Http2Server,
-  type Http2ServerRequest,
-} from 'node:http2'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2Server, Http2ServerRequest } from 'node:http2'
 import { type AddressInfo, isIP, Server as NetServer, type Socket } from 'node:net'
 import { setHeaders } from '../domain/header-list.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import { Connections } from './connections/connections.ts'
-import { Http2Sessions, http2Options, isHeadTooLong } from './connections/http2-sessions.ts'
+import { Http2Sessions, isHeadTooLong } from './connections/http2-sessions.ts'
 import type { Limits } from './connections/limits.ts'
-import { switchProtocol } from './connections/protocol-switch.ts'
 import { BodyBudget } from './requests/body-budget.ts'
 import { type Handler, HSTS, NO_SNIFF, type Refusal, refuse } from './requests/exchange.ts'
 import { framingProblem } from './requests/framing.ts'
 import { answerParseErrors, headTooLong, refuseAndClose } from './requests/parse-errors.ts'
 import { ResponseTimeouts } from './requests/response-timeouts.ts'
-import { ClientAuthorities } from './tls/client-authorities.ts'
-import { HandshakeBudget } from './tls/handshake-budget.ts'
-import { authoritiesIn, type Certificate, readCertificate, type TlsFiles, watchCertificate } from './tls/tls-files.ts'
+import { type AnyServer, createServers, startListening } from './servers.ts'
+import type { TlsFiles } from './tls/tls-files.ts'
 
 /** Between two closings of idle connections during graceful shutdown, in milliseconds. */
 const CLOSE_IDLE_INTERVAL = 50
@@ -72,7 +63,6 @@ const NO_TUNNELS: Refusal = {
 }
 
 type AnyRequest = IncomingMessage | Http2ServerRequest
-type AnyServer = Server | Http2SecureServer
 
 /** @throws {Error} that says what to do, if the port cannot be opened or the certificate cannot be used. */
 export async function listen(options: ListenOptions): Promise<Listener> {
@@ -80,11 +70,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   const connections = new Connections(limits.maxConnections)
   const { maxBodiesBytes, maxBodyBytes } = limits
   const bodies = new BodyBudget({ maxBytes: maxBodiesBytes, maxBodyBytes, connections, log })
-  const parts =
-    tls === null
-      ? cleartextServer(limits, connections, bodies)
-      : await secureServer(options, tls, { connections, bodies })
-  const { server, http2 } = parts
+  const { server, http2, unwatch } = await createServers(options, { connections, bodies })
   const timeouts = new ResponseTimeouts(limits)
   /** Sockets with a request that was badly framed. What Node parses after it may be a part of its body (request smuggling). */
   const poisoned = new WeakSet<object>()
@@ -122,7 +108,6 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     else refuseAndClose(target as Socket, connections, NO_TUNNELS)
   }
 
-  setHttp1Limits(server as Server, limits)
   answerParseErrors(server, {
     connections,
     maxHeadBytes: limits.maxHeadBytes,
@@ -140,14 +125,14 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     await startListening(server, { host, port })
   } catch (error) {
     timeouts.stop()
-    parts.unwatch()
+    unwatch()
     throw error
   }
 
   const actual = (server.address() as AddressInfo).port
   const close = async (grace: number): Promise<void> => {
     timeouts.drain()
-    parts.unwatch()
+    unwatch()
     const closed = once(server, 'close')
     // `server.close` would also close connections with requests that were sent and are not read yet.
     await afterPoll()
@@ -183,112 +168,6 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   }
 }
 
-/**
- * For connections whose certificates count. Sessions are not resumed, because a resumed one has lost the certificates that came with that
- * of the client; and the certificate of a connection does not change. No authorities are named to clients, which then present what they
- * have.
- */
-const ASKING = { ca: [], secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION }
-
-interface Parts {
-  /** Has the port. */
-  readonly server: AnyServer
-  /** Has the HTTP/2 sessions. */
-  readonly http2: Http2Server | Http2SecureServer
-  /** Stops watching the certificate files. */
-  readonly unwatch: () => void
-}
-
-function cleartextServer(limits: Limits, connections: Connections, bodies: BodyBudget): Parts {
-  // The HTTP/1.1 server has the port, because Node enforces timeouts only in a listening server. Its own `connection` listeners get
-  // the connections that are not HTTP/2.
-  const http1 = createServer({ ...http1Options(limits), IncomingMessage: bodies.trackedMessages() })
-  const http2 = createHttp2Server(http2Options(limits))
-  limitConnections(http1, connections, (socket, accept) => {
-    switchProtocol(socket, limits.headTimeout, {
-      http1: accept,
-      http2: () => {
-        // The HTTP/1.1 server accepts half-open connections; an HTTP/2 session would not notice that its client has left.
-        socket.allowHalfOpen = false
-        http2.emit('connection', socket)
-      },
-    })
-  })
-  return { server: http1, http2, unwatch: () => {} }
-}
-
-async function secureServer(
-  { limits, log, asksForCertificates = false }: ListenOptions,
-  files: TlsFiles,
-  { connections, bodies }: { readonly connections: Connections; readonly bodies: BodyBudget },
-): Promise<Parts> {
-  const initial = await readCertificate(files)
-  const contextOf = (certificate: Certificate) => (asksForCertificates ? { ...ASKING, ...certificate } : certificate)
-  const server = createSecureServer({
-    ...http2Options(limits),
-    ...http1Options(limits),
-    ...contextOf(initial),
-    requestCert: files.clientCaFile !== null || asksForCertificates,
-    // The handshake fails for clients without a certificate of a trusted authority.
-    rejectUnauthorized: files.clientCaFile !== null,
-    allowHTTP1: true,
-    Http1IncomingMessage: bodies.trackedMessages(),
-    handshakeTimeout: limits.headTimeout,
-  } as Parameters<typeof createSecureServer>[0])
-  limitConnections(server, connections, (_socket, accept) => accept())
-  if (asksForCertificates) limitHandshakes(server, connections)
-  const authorities = new ClientAuthorities(server, authoritiesIn(initial.ca), limits.headTimeout)
-  const unwatch = watchCertificate(files, log, (certificate) => {
-    server.setSecureContext(contextOf(certificate))
-    authorities.replace(authoritiesIn(certificate.ca))
-  })
-  return { server, http2: server, unwatch }
-}
-
-/** Before the server reads requests. */
-function limitHandshakes(server: AnyServer, connections: Connections): void {
-  const handshakes = new HandshakeBudget()
-  server.prependListener('secureConnection', (socket: Socket) => {
-    const tcp = connections.socketOf(socket)
-    if (tcp !== undefined) handshakes.add(tcp)
-  })
-}
-
-/** Applies the connection limit to new connections, then `next`, which may pass them on to the server's own listeners. */
-function limitConnections(
-  server: AnyServer,
-  connections: Connections,
-  next: (socket: Socket, accept: () => void) => void,
-): void {
-  const listeners = server.listeners('connection') as ((socket: Socket) => void)[]
-  server.removeAllListeners('connection')
-  server.on('connection', (socket: Socket) => {
-    connections.add(socket)
-    if (socket.destroyed) return
-    next(socket, () => {
-      for (const listener of listeners) listener.call(server, socket)
-    })
-  })
-}
-
-function http1Options(limits: Limits): ServerOptions {
-  return {
-    connectionsCheckingInterval: limits.checkInterval,
-    maxHeaderSize: limits.maxHeadBytes,
-    // The router checks it, and refuses in the format of all other errors.
-    requireHostHeader: false,
-    keepAlive: true,
-    keepAliveInitialDelay: limits.keepAliveTimeout,
-  }
-}
-
-function setHttp1Limits(server: Server, limits: Limits): void {
-  server.headersTimeout = limits.headTimeout
-  server.requestTimeout = limits.requestTimeout
-  server.keepAliveTimeout = limits.keepAliveTimeout
-  server.timeout = limits.idleTimeout
-}
-
 function isHeadOverLimit(req: AnyRequest, limits: Limits): boolean {
   return 'stream' in req && isHeadTooLong(req, limits)
 }
@@ -296,16 +175,4 @@ function isHeadOverLimit(req: AnyRequest, limits: Limits): boolean {
 /** Resolves when all that clients have sent by now is read: the event loop polls before its check phase. */
 function afterPoll(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
-}
-
-async function startListening(server: AnyServer, address: { host: string; port: number }): Promise<void> {
-  server.listen(address)
-  try {
-    await once(server, 'listening')
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new Error(`cannot listen on ${address.host} port ${address.port}: ${reason}: choose another with --listen`, {
-      cause: error,
-    })
-  }
 }

@@ -4,7 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { RETRY_AFTER_SECONDS } from '../domain/errors.ts'
 import type { HeaderList } from '../domain/header-list.ts'
-import type { RequestContext } from '../domain/ports.ts'
+import type { RequestContext } from '../domain/ports/runtime.ts'
 import { UNAVAILABLE } from './errors.ts'
 
 interface ErrorResponse {

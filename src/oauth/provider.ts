@@ -24,7 +24,10 @@ import type { PresentedCertificate } from '../domain/identities/token-binding.ts
 import { ASSERTION_ALGORITHMS } from '../domain/keys/assertion-algorithm.ts'
 import { KEY_ALGORITHM_NAMES } from '../domain/keys/key-algorithm.ts'
 import type { KeyRing } from '../domain/keys/key-ring.ts'
-import type { ClientCertificateVerifier, CredentialUses, Log, RequestContext, Signer } from '../domain/ports.ts'
+import type { Signer } from '../domain/ports/keys.ts'
+import type { CredentialUses } from '../domain/ports/records.ts'
+import type { Log, RequestContext } from '../domain/ports/runtime.ts'
+import type { ClientCertificateVerifier } from '../domain/ports/verification.ts'
 import {
   type AssertionAudience,
   assertAssertionClaims,

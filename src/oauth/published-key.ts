@@ -4,7 +4,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { ExternalSigningKey } from 'oidc-provider'
 import type { WebKey } from '../domain/keys/web-key.ts'
-import type { Signer } from '../domain/ports.ts'
+import type { Signer } from '../domain/ports/keys.ts'
 
 export class PublishedKey extends ExternalSigningKey {
   readonly #key: WebKey

@@ -3,7 +3,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HeaderList } from '../domain/header-list.ts'
-import type { RequestContext } from '../domain/ports.ts'
+import type { RequestContext } from '../domain/ports/runtime.ts'
 import { isUnchanged, type PublishedDocument } from './documents/published-document.ts'
 import { createSendUnavailable } from './error-responses.ts'
 import { createProviderEndpoint, createTokenEndpoint, type OAuthHandler } from './token/token-endpoint.ts'

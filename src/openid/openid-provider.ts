@@ -4,7 +4,7 @@
 import * as client from 'openid-client'
 import type { Person } from '../domain/console/person.ts'
 import { DomainError } from '../domain/errors.ts'
-import type { OpenIdProvider, SignInAttempt } from '../domain/ports.ts'
+import type { OpenIdProvider, SignInAttempt } from '../domain/ports/console.ts'
 
 /** How long the provider may take for an answer, in seconds. */
 const TIMEOUT_SECONDS = 10

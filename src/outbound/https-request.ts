@@ -1,6 +1,6 @@
 /**
- * Sends https requests to servers that are not trusted beyond their certificate: no redirects, no proxies, and only to addresses that the
- * policy allows.
+ * Sends https requests to servers that are not trusted beyond their certificate: no redirects, no proxies, a bounded number of bytes, and only
+ * to addresses that the policy allows.
  *
  * Each address is checked when it is connected to, not before: the addresses that the name resolved to are filtered, and what is left of
  * them is what the socket gets, so that a name cannot resolve to another address in between (DNS rebinding).
@@ -8,7 +8,7 @@
 import { lookup as lookupHost } from 'node:dns'
 import type { IncomingMessage } from 'node:http'
 import { Agent, request } from 'node:https'
-import { isIP, type LookupFunction } from 'node:net'
+import { isIP, type LookupFunction, type Socket } from 'node:net'
 import type { AddressPolicy } from './address-policy.ts'
 
 /** A request. */
@@ -41,6 +41,12 @@ export interface HttpsRequestOptions {
   /** Resolves names. Default: as the system does. */
   readonly lookup?: typeof lookupHost
 }
+
+/**
+ * What is received on a connection, in bytes: interim responses, headers and the framing of a body too, of which Node.js takes any number.
+ * Each takes time to parse, in which the process does nothing else. Four times the longest document.
+ */
+const MAX_RECEIVED = 1024 * 1024
 
 /** Codes of Node.js and OpenSSL for certificates that are refused. */
 const CERTIFICATE =
@@ -121,6 +127,7 @@ function send(
 ): Promise<IncomingMessage> {
   return new Promise<IncomingMessage>((resolve, reject) => {
     request(url, options, resolve)
+      .on('socket', limitReceived)
       .on('error', reject)
       // Otherwise Node.js destroys the request without a word.
       .on('upgrade', (_response, socket) => {
@@ -129,5 +136,13 @@ function send(
       })
       .on('close', () => reject(new FetchFailure('closes the connection without an answer')))
       .end(body)
+  })
+}
+
+function limitReceived(socket: Socket): void {
+  let received = 0
+  socket.on('data', (chunk: Buffer) => {
+    received += chunk.length
+    if (received > MAX_RECEIVED) socket.destroy(new FetchFailure(`answers with more than ${MAX_RECEIVED} bytes`))
   })
 }

@@ -1,10 +1,11 @@
 /**
- * Posts events to receivers of webhooks. What they answer decides by its status alone: the body is not looked at.
+ * Posts events to receivers of webhooks. Of what they answer, the status decides and `Retry-After` counts: the body is not looked at.
  */
 import type { IncomingMessage } from 'node:http'
 import { type DeliveryOutcome, outcomeOf } from '../domain/events/delivery.ts'
 import type { Webhook } from '../domain/events/webhook.ts'
 import { FetchFailure, type SendHttps } from './https-request.ts'
+import { retryAfterSeconds } from './retry-after.ts'
 
 /** For names, the connection, the request and the response. Standard Webhooks recommends 15 to 30 s. */
 const TIMEOUT_MILLIS = 15_000
@@ -31,7 +32,7 @@ export function createWebhookSender(send: SendHttps, timeoutMillis = TIMEOUT_MIL
         const signal = AbortSignal.any([stop, timeout])
         const response = await send(url, { method: 'POST', headers, body, caCertificates, signal })
         await discard(response)
-        return outcomeOf(response.statusCode ?? 0)
+        return outcomeOf(response.statusCode ?? 0, retryAfterSeconds(response.headers, Date.now()))
       } catch (error) {
         stop.throwIfAborted()
         if (timeout.aborted) return { kind: 'unavailable', reason: `gives no answer within ${timeoutMillis / 1000} s` }

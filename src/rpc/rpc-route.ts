@@ -1,6 +1,40 @@
 /**
- * The RPC method in the path of a route.
+ * A route of an RPC method: how its path is answered, and which method it names.
  */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { RestBinding } from './protocol/rest.ts'
+
+/** Answers a request. @throws The error that prevented a response, if the client is still connected. */
+export type Answer = (req: IncomingMessage, res: ServerResponse, exchange: Exchange) => Promise<void>
+
+/** One path. */
+export interface RpcRoute {
+  /** By HTTP method. A method without side effects may be called by GET. */
+  readonly answers: Readonly<Partial<Record<RestBinding['httpMethod'], Answer>>>
+  /** Headers of every response at the path, refusals of the router included. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Whether pages of other origins may call it. */
+  readonly anyOrigin: boolean
+  /** The longest body with a Content-Length, in bytes. Default: that of all paths. */
+  readonly maxBodyBytes?: number
+}
+
+/**
+ * Reserves memory for a request besides its body, in bytes, until the request is answered.
+ *
+ * @returns Whether the memory budget allows it.
+ */
+export type Reserve = (bytes: number) => boolean
+
+/** What a handler needs of the HTTP exchange. */
+export interface Exchange {
+  /** Ends the response at once, and discards what the client has not received yet. */
+  readonly cutOff: () => void
+  readonly reserve: Reserve
+}
+
+/** By path, or by path template. */
+export type RpcRoutes = ReadonlyMap<string, RpcRoute>
 
 /** `/package.Service/Method`, for the console behind a prefix. */
 const RPC_ROUTE = /^(?:\/console\/api)?\/[\w.]+\.\w+\/\w+$/

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Config, MASTER_KEY_FILE } from '../config/config.ts'
 import { type MasterKeys, parseMasterKeys } from '../crypto/master-keys.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import { ensureGenerated } from './generated-master-key.ts'
 import { outputOfMasterKeyCommand } from './master-key-process.ts'
 

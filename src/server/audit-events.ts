@@ -1,18 +1,36 @@
 /**
- * Makes what follows the audit trail: the feed for streams, and the export to a collector; and what announces credentials that expire.
+ * Makes the audit trail, and what follows it: the feed for streams, and the export to a collector; and what announces credentials that expire.
  */
 import { randomUUID } from 'node:crypto'
 import { AuditExporter } from '../app/audit/audit-exporter.ts'
 import { AuditFeed } from '../app/audit/audit-feed.ts'
+import { startAuditRetention } from '../app/audit/audit-retention.ts'
+import { AuditTrail } from '../app/audit/audit-trail.ts'
 import { CredentialWatch } from '../app/identities/credential-watch.ts'
 import { createAuditExports } from '../storage/audit/audit-exports.ts'
+import { createAuditLog } from '../storage/audit/audit-log.ts'
 import { createAuditReader } from '../storage/audit/audit-reader.ts'
 import { createCredentialExpiries } from '../storage/identities/credential-expiries.ts'
+import { type RecordingOptions, recording } from './recording.ts'
 import type { ServicesOptions } from './services.ts'
 import { systemClock } from './system-clock.ts'
 
 /** The name under which the database has how far the export with OTLP is. */
 const OTLP = 'otlp'
+
+/** The audit trail and its retention. It is stopped after all services. */
+export function createAuditTrail(
+  options: RecordingOptions & Pick<ServicesOptions, 'config' | 'log' | 'stack' | 'replica' | 'now' | 'tracing'>,
+): AuditTrail {
+  const { config, log, stack, database, replica, now, tracing } = options
+  const { refuse } = recording(options, createAuditLog)
+  const events = tracing.calls('AuditLog', { ...createAuditLog(database), refuse })
+  const audit = new AuditTrail({ events, clock: systemClock, now, log })
+  stack.defer(() => audit.stop())
+  const retention = { events, clock: systemClock, now, log, days: config.auditRetentionDays }
+  stack.defer(startAuditRetention({ ...retention, isWritable: () => replica.isWritable() }))
+  return audit
+}
 
 /** The feed of all who follow the trail in this process. */
 export function createAuditFeed({

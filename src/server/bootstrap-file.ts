@@ -17,7 +17,8 @@ import type { ConfiguredState } from '../domain/configuration/plan.ts'
 import { DomainError } from '../domain/errors.ts'
 import { formatClientId } from '../domain/identities/client-id.ts'
 import { DEFAULT_ROTATION_POLICY } from '../domain/keys/rotation-policy.ts'
-import type { FirstConfiguration, Log } from '../domain/ports.ts'
+import type { FirstConfiguration } from '../domain/ports/initialisation.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import { toConfigurationText } from '../rpc/configuration/configuration-mapping.ts'
 
 /** An instance without anything. */
@@ -30,6 +31,7 @@ const EMPTY: ConfiguredState = {
   labels: new Map(),
   otherOwners: 0,
   otherUsers: new Map(),
+  otherHolders: { roles: new Map(), scopes: new Map(), projects: new Map(), trustedIssuers: new Map() },
   audiences: new Map(),
 }
 

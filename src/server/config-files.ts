@@ -3,7 +3,7 @@
  */
 
 import { type Config, ConfigError } from '../config/config.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import { makeFolder } from '../embedded-postgres/make-folder.ts'
 import { readCertificate } from '../http/tls/tls-files.ts'
 import { OAUTH_PATHS } from '../oauth/endpoints.ts'

@@ -9,13 +9,14 @@ import { People } from '../app/console/people.ts'
 import { SessionAccess } from '../app/console/session-access.ts'
 import type { Config } from '../config/config.ts'
 import { CALLBACK_PATH } from '../domain/console/paths.ts'
-import type { OpenIdProvider } from '../domain/ports.ts'
+import type { OpenIdProvider } from '../domain/ports/console.ts'
 import { CONSOLE_HEADERS } from '../http/console/console-headers.ts'
 import { consolePageRoutes, readBuiltConsole } from '../http/console/console-page.ts'
 import type { Route } from '../http/requests/router.ts'
-import type { ConsoleRpc } from '../rpc/routes.ts'
+import type { ConsoleRpc } from '../rpc/services.ts'
 import { createConsoleStore } from '../storage/console/console-store.ts'
 import { createIdentityStore } from '../storage/identities/identity-store.ts'
+import { digest } from './digest.ts'
 import type { ServicesOptions } from './services.ts'
 import { systemClock } from './system-clock.ts'
 
@@ -40,7 +41,6 @@ export function createConsole(options: ServicesOptions): ConsoleRpc | null {
   if (!config.console) return null
   const store = rows.around(tracing.calls('ConsoleStore', createConsoleStore(database, secrets)))
   const users = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
-  const digest = (text: string) => hash('sha256', text, 'base64url')
   const shared = { store, secrets, replica, attempts, digest, now }
   const sessions = new ConsoleSessions({ ...shared, audit, clock: systemClock, newId: randomUUID })
   const people = new People({ store: users, replica, sessions, audit, rules: config.openId?.roles ?? [], idOf })
@@ -49,6 +49,7 @@ export function createConsole(options: ServicesOptions): ConsoleRpc | null {
     access: new SessionAccess({ ...shared, users }),
     openId: provider === null ? null : { provider, people, attempts, digest },
     headers: CONSOLE_HEADERS,
+    tokenLifetimeSeconds: config.tokenLifetimeSeconds,
   }
 }
 

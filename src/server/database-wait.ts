@@ -6,7 +6,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { backoffMillis } from '../domain/backoff.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import { addressOf } from '../storage/postgres/postgres-pool.ts'
 import { isTransient, whyUnavailable } from '../storage/postgres/storage-errors.ts'
 

@@ -2,7 +2,7 @@
  * Opens the configured database. The embedded one is started for that, and is then like any other PostgreSQL.
  */
 import type { Config } from '../config/config.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import { assertNotFormer, hasDatabaseFolder } from '../embedded-postgres/database-folder.ts'
 import { startEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.ts'
 import { socketAddress } from '../embedded-postgres/socket.ts'
@@ -48,7 +48,7 @@ export function databaseOptions(
 }
 
 /** Connections to the database of the primary region: two batches of assertions are written at once, beside what can wait. */
-const PRIMARY_CONNECTIONS = 5
+export const PRIMARY_CONNECTIONS = 5
 
 /** Opens the database of the primary region, for a replica on a standby; null if none is configured. Nothing is connected yet. */
 export function openPrimary({ primary }: Config, log: Log, stack: CleanupStack): Database | null {

@@ -9,7 +9,7 @@ import { HeartbeatWriter } from '../app/replica/heartbeat-writer.ts'
 import { describeConfig } from '../config/describe-config.ts'
 import { readVersion } from '../config/version.ts'
 import { createKeyResealer } from '../crypto/resealer.ts'
-import type { RpcOptions } from '../rpc/routes.ts'
+import type { ServiceParts } from '../rpc/services.ts'
 import { createDeprecatedCallStore } from '../storage/instance/deprecated-call-store.ts'
 import { createReplicaStore } from '../storage/instance/replica-store.ts'
 import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'
@@ -22,7 +22,7 @@ import { systemClock } from './system-clock.ts'
 const MAX_HOST_NAME = 255
 
 /** Begins to write heartbeats and counts in the background. */
-export function startInstanceParts(options: ServicesOptions): Pick<RpcOptions, 'instance' | 'deprecatedCalls'> {
+export function startInstanceParts(options: ServicesOptions): Pick<ServiceParts, 'instance' | 'deprecatedCalls'> {
   const { config, log, stack, database, masterKeys, replica, readiness, clockOffsetSeconds, rows, now, baseUrl } =
     options
   const canWrite = options.records.isOpen

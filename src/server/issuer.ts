@@ -4,13 +4,13 @@
 
 import { changeIssuer } from '../app/replica/issuer.ts'
 import type { Config } from '../config/config.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import { masterKeySource } from '../secret-files/master-key-source.ts'
 import { createIssuerStore } from '../storage/instance/issuer-store.ts'
 import { assertMigrated } from '../storage/schema/migrate.ts'
 import { withCleanup } from './cleanup-stack.ts'
 import { assertSetUp, openExisting } from './database.ts'
-import { bringUpToDate } from './integrity.ts'
+import { bringUpToDate } from './migrate.ts'
 
 /** The issuer of the instance; null if none is stored. Nothing is changed. @throws {Error} that says what to do. */
 export async function storedIssuer(config: Config, log: Log): Promise<string | null> {

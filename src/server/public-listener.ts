@@ -2,7 +2,7 @@
  * The public port of the server: when it opens, drains and closes. `routing.ts` answers the requests.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Log } from '../domain/ports.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import { DEFAULT_LIMITS, type Limits } from '../http/connections/limits.ts'
 import { readMaxOpenFiles, withinOpenFiles } from '../http/connections/open-files.ts'
 import { type Listener, listen } from '../http/listener.ts'

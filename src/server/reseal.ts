@@ -8,7 +8,7 @@ import { assertAllOpen, lookAtMasterKeys, type MasterKeyStatus, type Resealed, r
 import { type Config, MASTER_KEY_FILE } from '../config/config.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
 import { createKeyResealer } from '../crypto/resealer.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import { rotateGenerated } from '../secret-files/generated-master-key.ts'
 import { masterKeySource } from '../secret-files/master-key-source.ts'
 import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'
@@ -16,7 +16,7 @@ import type { Database } from '../storage/postgres/database.ts'
 import { assertMigrated } from '../storage/schema/migrate.ts'
 import { withCleanup } from './cleanup-stack.ts'
 import { assertSetUp, openExisting } from './database.ts'
-import { bringUpToDate } from './integrity.ts'
+import { bringUpToDate } from './migrate.ts'
 
 /** What a rotation did. */
 export interface RotatedMasterKeys extends Resealed {

@@ -5,7 +5,10 @@
 /** For requests in flight. The rest is cut off. */
 export const GRACE = 10_000
 
-/** For pending writes and for closing the database. */
+/** For pending writes, such as of dates of last use. After that the connections to the database are closed under them. */
+export const LAST_WRITES = 3_000
+
+/** For pending writes and for closing the database, which takes up to a second if it does not respond. */
 const MARGIN = 5_000
 
 /**

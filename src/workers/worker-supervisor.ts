@@ -3,7 +3,7 @@
  */
 
 import { backoffMillis } from '../domain/backoff.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import type { Clock } from '../domain/time.ts'
 import { STOP_LIMIT } from '../server/stop-limit.ts'
 import type { ServerFacts } from './protocol.ts'

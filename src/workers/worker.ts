@@ -5,7 +5,7 @@
 import cluster from 'node:cluster'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Config, ConfigError } from '../config/config.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import { type RunningServer, type StopOptions, startServer } from '../server/server.ts'
 import { STOP_LIMIT } from '../server/stop-limit.ts'
 import type { ServerLog } from '../telemetry/log/log.ts'

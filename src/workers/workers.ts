@@ -2,7 +2,7 @@
  * The primary process: it serves the metrics, and supervises the workers that serve everything else (`worker.ts`).
  */
 import { type Config, ConfigError } from '../config/config.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import { CleanupStack } from '../server/cleanup-stack.ts'
 import { checkConfigFiles } from '../server/config-files.ts'
 import { startEmbedded } from '../server/database.ts'

@@ -129,6 +129,16 @@ describe('the export of audit events', () => {
     })
   }, 120_000)
 
+  it('sends a batch again whose answer does not end', async () => {
+    await startReplicas(1)
+    collector.answering = 'dripping'
+    const { attempts } = collector
+    await makeProjects(1, 'dripped')
+    await eventually(() => expect(collector.attempts).toBeGreaterThan(attempts))
+    collector.answering = 200
+    await eventually(async () => expect(exportedIds()).toEqual(await storedIds()))
+  }, 120_000)
+
   it('measures how old the event is that a collector refuses for good, and sends it once it is taken', async () => {
     const metrics = `127.0.0.1:${await freePort()}`
     env.KEYTURN_METRICS_LISTEN = metrics

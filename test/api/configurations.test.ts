@@ -307,6 +307,68 @@ describe('the label of a configuration', () => {
   })
 })
 
+describe('what users lose that are not in a configuration', () => {
+  it('is counted in the plan, and is what they lose', async () => {
+    const label = { label: 'sawmill' }
+    const configuration = shop('sawmill')
+    const [project] = configuration.projects
+    const roles = ['reader', 'sawyer', 'unused']
+    await admin.configurations.applyConfiguration({
+      configuration: {
+        ...configuration,
+        projects: [{ ...project!, roles, scopes: ['sawmill.write', 'sawmill.read'] }],
+      },
+      ...label,
+    })
+    const others = {
+      projects: [{ name: 'timber' }],
+      serviceUsers: ['one', 'two', 'three'].map((name) => ({ project: 'timber', name })),
+    }
+    const [one, two, three] = others.serviceUsers
+    const ofMill = (role: string) => ({ projectRoles: [{ project: 'sawmill', roles: [role] }] })
+    const federatedIdentities = [
+      { issuer: 'https://sawmill.example.com', subject: 'a' },
+      { issuer: 'https://sawmill.example.com', subject: 'b' },
+    ]
+    const managedProjects = [{ project: 'sawmill', role: ProjectMemberRole.PROJECT_OWNER_VIEWER }]
+    const { plan: timber } = await admin.configurations.applyConfiguration({
+      configuration: {
+        ...others,
+        serviceUsers: [
+          { ...one!, ...ofMill('sawyer'), federatedIdentities, managedProjects },
+          { ...two!, ...ofMill('sawyer') },
+          { ...three!, managedProjects },
+          { project: 'sawmill', name: 'other', scopes: ['sawmill.read'] },
+        ],
+      },
+      label: 'timber',
+    })
+    const { changes } = await planOf(configuration, label)
+    expect(
+      changes.map(({ fields }) => fields.map(({ field, before, otherUsers }) => [field, before, otherUsers])),
+    ).toEqual([
+      [
+        ['roles', 'sawyer', 2],
+        ['roles', 'unused', 0],
+        ['scopes', 'sawmill.read', 1],
+      ],
+    ])
+    const applied = await admin.configurations.applyConfiguration({ configuration, ...label })
+    expect(applied.plan?.changes).toEqual(changes)
+    const { configuration: left } = await admin.configurations.exportConfiguration({ label: 'timber' })
+    expect(left?.serviceUsers.flatMap(({ projectRoles, scopes }) => [...projectRoles, ...scopes])).toEqual([])
+
+    const { userId } = timber!.serviceUsers.find(({ project }) => project === 'sawmill')!
+    await admin.users.deleteServiceUser({ userId })
+    const deleted = await planOf({}, { ...label, prune: true })
+    expect(deleted.changes.map((change) => [lineOf(change), change.otherUsers])).toEqual([
+      ['DELETE PROJECT sawmill', 2],
+      ['DELETE TRUSTED_ISSUER https://sawmill.example.com', 1],
+      ['DELETE SERVICE_USER sawmill checkout', 0],
+    ])
+  })
+})
+
 describe('mistakes', () => {
   it('are all told at once, each with its place', async () => {
     const { projects } = await admin.projects.listProjects({ pageSize: 1 })

@@ -1,4 +1,7 @@
+import { create } from '@bufbuild/protobuf'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { SessionSchema } from '../../gen/iam/console/v2/console_service_pb.js'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
 import { type Administration, administrationOf, administrationWith } from '../support/administration.ts'
@@ -273,6 +276,29 @@ describe('a session of the console', () => {
     expect(await errorOf(await browser.call(LIST_PROJECTS, {}, other))).toEqual(NO_SESSION)
     const again = await owner.post('iam.console.v2.ConsoleService/RevokeSession', request)
     expect(again).toMatchObject({ status: 404, body: { code: 'not_found' } })
+  })
+
+  it('that cannot be read is listed before the others, keeps no one from signing in, and can be revoked', async () => {
+    const { robot } = await newUser()
+    const age = { created: -60, expires: 3600, lastUse: 0 }
+    const { cookie, sessionId } = await seedSession(instance, robot.userId, age)
+    await sql`update console_sessions set expiration_date = expiration_date + interval '1 day'
+      where session_id = ${sessionId}`.execute(instance.database.db)
+    const kept = await signedIn()
+    const { sessions } = await owner.console.listSessions({ pageSize: 1000 })
+    expect(sessions[0]).toEqual(create(SessionSchema, { sessionId, unreadable: true }))
+    expect(sessions.slice(1).every(({ unreadable, userId }) => !unreadable && userId !== '')).toBe(true)
+    const first = await owner.console.listSessions({ pageSize: 1 })
+    const second = await owner.console.listSessions({ pageSize: 1, pageToken: first.nextPageToken })
+    expect([first.sessions, second.sessions]).toEqual([[sessions[0]], [sessions[1]]])
+
+    await owner.console.revokeSession({ sessionId })
+    const browser = openBrowser(other)
+    browser.cookie = cookie
+    expect(await errorOf(await browser.call(LIST_PROJECTS))).toEqual(NO_SESSION)
+    expect((await kept.call(LIST_PROJECTS)).status).toBe(200)
+    const { events } = await owner.audit.listAuditEvents({ resource: `console_sessions/${sessionId}` })
+    expect(events).toMatchObject([{ action: 'iam.console.v2.ConsoleService/RevokeSession', outcome: 'ok' }])
   })
 
   it('is listed a page at a time', async () => {

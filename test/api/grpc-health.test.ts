@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
-import { readConfig } from '../../src/config/config.ts'
+import { readConfig } from '../../src/config/read-config.ts'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { createAddressReader } from '../../src/http/requests/client-address.ts'
 import { RequestContexts } from '../../src/http/requests/request-context.ts'

@@ -8,7 +8,11 @@ import { ConnectError } from '@connectrpc/connect'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { createAuditLog } from '../../src/storage/audit/audit-log.ts'
+import { createCredentialUses } from '../../src/storage/identities/credential-uses.ts'
+import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
 import { type Administration, administrationOf, administrationWith } from '../support/administration.ts'
+import { anAuditEntry } from '../support/audit-entry.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import {
@@ -18,9 +22,14 @@ import {
   startKeyturn,
   startKeyturnInProcess,
 } from '../support/keyturn.ts'
+import { createRecordingLog } from '../support/log.ts'
+import { makeSchema } from '../support/make-schema.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 
 const MAX_AGE_SECONDS = 86_400
+
+const HANGING = `select query from pg_stat_activity where wait_event = 'SyncRep' and datname is not null`
+const TOO_LATE = 'the database did not confirm the last writes in time'
 
 let postgres: TestPostgres
 let url: string
@@ -76,8 +85,7 @@ async function setStandby(name: string): Promise<void> {
 
 async function untilCommitHangs(): Promise<void> {
   await eventually(async () => {
-    const hanging = `select 1 from pg_stat_activity where wait_event = 'SyncRep' and datname is not null`
-    expect(await postgres.query(hanging)).toHaveLength(1)
+    expect(await postgres.query(HANGING)).toHaveLength(1)
   })
 }
 
@@ -156,9 +164,66 @@ describe('a heartbeat while commits hang', () => {
     await webKeys.listWebKeys({})
     await eventually(async () => expect((await instance.listDeprecatedCalls({})).deprecatedCalls).toHaveLength(1))
     await eventually(async () => expect(await seenAt()).toBeGreaterThan(before + 5000))
-    const hanging = `select query from pg_stat_activity where wait_event = 'SyncRep' and datname is not null`
-    expect(await postgres.query(hanging)).toEqual([])
+    expect(await postgres.query(HANGING)).toEqual([])
     await server.stop()
     expect(await postgres.query('select 1 from replicas', [], url)).toEqual([])
+  })
+})
+
+describe('what a server writes at its end while commits hang', () => {
+  it('is when secrets were last used, without waiting', async () => {
+    const server = await startReplica(await settings())
+    await (await administrationOf(server)).keys.listWebKeys({})
+    await setStandby('away')
+    await server.stop()
+    expect(await postgres.query(HANGING)).toEqual([])
+    const used = await postgres.query('select 1 from client_secrets where last_use_date is not null', [], url)
+    expect(used).toHaveLength(1)
+    expect(server.output().stderr).not.toContain(TOO_LATE)
+  })
+
+  it('is a refusal that it soon stops waiting for, and it says so', async () => {
+    const server = await startReplica(await settings())
+    const { client_id } = await server.admin()
+    await setStandby('away')
+    const guess = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret: 'wrong' })
+    const answer = await fetch(`${server.listenUrl}/oauth/v2/token`, { method: 'POST', body: guess })
+    expect(answer.status).toBe(401)
+    await untilCommitHangs()
+    await server.stop()
+    expect(server.output().stderr).toContain(TOO_LATE)
+    // It still waits in the database, which has not noticed that the server is gone.
+    expect(await postgres.query(HANGING)).toHaveLength(1)
+  })
+})
+
+describe('writes of requests while commits hang', () => {
+  let database: Database
+  beforeEach(async () => {
+    await makeSchema(url)
+    database = openDatabase({ url, log: createRecordingLog(), statementTimeoutMillis: 200 })
+  })
+  afterEach(() => database.close())
+
+  const inTenMinutes = () => new Date(Date.now() + 600_000)
+
+  it('leave the connections of assertions that gave up and no others, and are made again afterwards', async () => {
+    const { useAssertionOnce } = createCredentialUses(database)
+    await setStandby('away')
+    const unavailable = expect.objectContaining({ code: 'storage_unavailable' })
+    await expect(useAssertionOnce('first', inTenMinutes())).rejects.toEqual(unavailable)
+    for (const id of ['second', 'third', 'fourth'])
+      await expect(useAssertionOnce(id, inTenMinutes())).rejects.toEqual(unavailable)
+    expect(await postgres.query(HANGING)).toHaveLength(1)
+    await setStandby('')
+    await eventually(async () => expect(await useAssertionOnce('fifth', inTenMinutes())).toBe(true))
+    expect(await useAssertionOnce('fifth', inTenMinutes())).toBe(false)
+  })
+
+  it('leave the connection of one refusal', async () => {
+    const { refuse } = createAuditLog(database)
+    await setStandby('away')
+    for (const _ of [1, 2, 3]) await expect(refuse(anAuditEntry('token/issue'), 'INVALID_CLIENT')).rejects.toThrow()
+    expect(await postgres.query(HANGING)).toHaveLength(1)
   })
 })

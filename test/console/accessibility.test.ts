@@ -25,6 +25,15 @@ async function issuerOf({ issuers }: Administration): Promise<string> {
   return trustedIssuer!.issuerId
 }
 
+/** A webhook whose receiver cannot be reached. */
+async function webhookOf({ webhooks }: Administration): Promise<string> {
+  const [found] = (await webhooks.listWebhooks({})).webhooks
+  if (found !== undefined) return found.webhookId
+  const url = 'https://unreachable.example.com:8443/events/of/an-instance-with-a-long-name'
+  const { webhook } = await webhooks.createWebhook({ name: 'siem', url, eventTypes: ['keyturn.rotation.*'] })
+  return webhook!.webhookId
+}
+
 /** Each place, and a text that is there once it is loaded. */
 async function placesOf({ owner }: ConsoleTest): Promise<[place: string, text: string | RegExp][]> {
   const { serviceUsers } = await owner.users.listServiceUsers({})
@@ -38,6 +47,8 @@ async function placesOf({ owner }: ConsoleTest): Promise<[place: string, text: s
     [`/projects/${projectId}`, 'Custom scopes'],
     ['/issuers', ISSUER],
     [`/issuers/${issuerId}`, 'The last fetch failed'],
+    ['/webhooks', 'siem'],
+    [`/webhooks/${await webhookOf(owner)}`, 'What is sent'],
     ['/audit', 'CreateSignInLink'],
     ['/tokens', /Paste an access token/],
     ['/instance', 'Sessions of the console'],
@@ -50,6 +61,7 @@ const DIALOGS: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   '/keys': ['Create key', 'Rotate now', 'Change policy', /^Revoke/],
   '/users': ['Create user'],
   '/issuers': ['Trust issuer'],
+  '/webhooks': ['Create webhook'],
   '/tokens': ['Get a token'],
 }
 

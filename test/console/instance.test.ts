@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
 import type { Browser, Page } from 'playwright-core'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
 import { type Administration, administrationOf, administrationWith } from '../support/administration.ts'
+import { seedSession } from '../support/console-seed.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
@@ -86,6 +88,23 @@ describeUnless(NO_BROWSER)('the replicas in the console', () => {
 })
 
 describeConsole('the page of the instance', (test) => {
+  it('shows the sessions, says of one that it cannot be read, and ends it', async () => {
+    const { page, instance } = test
+    const { userId } = await instance.addRobot({ name: 'on-call' })
+    const { sessionId } = await seedSession(instance, userId, { created: -60, expires: 3600, lastUse: 0 })
+    await sql`update console_sessions set client_address = '192.0.2.9' where session_id = ${sessionId}`.execute(
+      instance.database.db,
+    )
+    await test.console.goTo('/instance')
+    const sessions = page.getByRole('region', { name: 'Sessions of the console' })
+    await sessions.getByText('was not written by Keyturn as it is').waitFor()
+    await sessions.getByRole('link', { name: 'administrator' }).waitFor()
+    await sessions.getByRole('button', { name: `Revoke the unreadable session ${sessionId.slice(0, 8)}…` }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await sessions.getByText('unreadable').first().waitFor({ state: 'detached' })
+    expect(await sessions.getByRole('link', { name: 'administrator' }).count()).toBe(1)
+  })
+
   it('shows who calls deprecated methods', async () => {
     const { page } = test
     await test.console.goTo('/instance')

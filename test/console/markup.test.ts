@@ -24,6 +24,10 @@ const NAMES = {
   sanUri: "https://example.org/'onload=alert(1)",
 } as const
 
+/** With a zero-width space, a change of direction, a tag and a variation selector. */
+const UNSEEN = 'adm\u200bin \u202eresu\u2069\u{e0041}\ufe0f'
+const SEEN = String.raw`adm\u200bin \u202eresu\u2069\udb40\udc41\ufe0f`
+
 const authority = createAuthority()
 
 describeConsole(
@@ -95,6 +99,29 @@ describeConsole(
       await own.page.getByRole('dialog').getByText(MARKUP).first().waitFor()
       expect(own.faults).toEqual([])
       await own.close()
+    })
+
+    it('have characters that cannot be seen as escape sequences, and keep them where they are changed or copied', async () => {
+      const { owner, page, console } = test
+      const { projectId } = (await owner.projects.createProject({ name: 'unseen' })).project!
+      const { serviceUser } = await owner.users.createServiceUser({ projectId, name: UNSEEN })
+      await console.goTo(`/users?project=${projectId}`)
+      await main().getByRole('link', { name: SEEN, exact: true }).click()
+      await page.getByRole('heading', { level: 1, name: SEEN, exact: true }).waitFor()
+      expect(await main().textContent()).not.toMatch(/\p{Default_Ignorable_Code_Point}/u)
+      await main().getByRole('button', { name: 'Change settings' }).click()
+      expect(await page.getByRole('dialog').getByLabel('Name').inputValue()).toBe(UNSEEN)
+      await page.getByRole('dialog').getByLabel('Only bound tokens').check()
+      await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      const { userId } = serviceUser!
+      expect((await owner.users.getServiceUser({ userId })).serviceUser?.name).toBe(UNSEEN)
+      const { trustedIssuers } = await owner.issuers.listTrustedIssuers({})
+      const { issuerId } = trustedIssuers[0]!
+      await owner.identities.addFederatedIdentity({ userId, issuerId, subject: UNSEEN, audience: '' })
+      await main()
+        .getByRole('button', { name: `Remove ${SEEN}` })
+        .waitFor()
     })
 
     it('are shown as they are, when an issuer is the one who chose them', async () => {

@@ -6,6 +6,7 @@ import { eventually } from '../support/eventually.ts'
 import { type HttpsIssuer, newIssuerKey, startHttpsIssuer } from '../support/https-issuer.ts'
 import { seedProject, seedSecret, seedUser } from '../support/seed.ts'
 import { createAuthority } from '../support/server-certificates.ts'
+import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { signIn } from './browser.ts'
 import { type ConsoleTest, describeConsole } from './console-tests.ts'
 
@@ -104,14 +105,43 @@ async function seedIssuers({ owner }: ConsoleTest, server: HttpsIssuer): Promise
   return issuerId
 }
 
+/** Webhooks of three kinds: one that delivers, one that fails, and one that is disabled. @returns The id of the first. */
+async function seedWebhooks({ owner }: ConsoleTest, receiver: WebhookReceiver): Promise<string> {
+  const { cert: caCertificates } = authority
+  const [url, lost] = ['https://siem.shop.example/events', 'https://127.0.0.1:1/events']
+  const { webhook } = await owner.webhooks.createWebhook({ name: 'siem', url: receiver.url, caCertificates })
+  await owner.webhooks.createWebhook({
+    name: 'tickets',
+    url: lost,
+    eventTypes: ['keyturn.rotation.*', 'keyturn.iam.*'],
+  })
+  const other = await owner.webhooks.createWebhook({ name: 'old-siem', url })
+  await owner.webhooks.updateWebhook({
+    webhookId: other.webhook!.webhookId,
+    enabled: false,
+    updateMask: { paths: ['enabled'] },
+  })
+  await eventually(async () => {
+    const { webhooks } = await owner.webhooks.listWebhooks({})
+    const [, siem, tickets] = webhooks
+    expect([siem?.delivery?.lastSuccessDate, tickets?.delivery?.lastFailureDate]).not.toContain(undefined)
+  })
+  return webhook!.webhookId
+}
+
 describeConsole(
   'the pages of the console',
   (test) => {
     let issuerServer: HttpsIssuer
+    let webhookReceiver: WebhookReceiver
     beforeAll(async () => {
       issuerServer = await startHttpsIssuer(authority)
+      webhookReceiver = await startReceiver(authority)
     })
-    afterAll(() => issuerServer?.stop())
+    afterAll(async () => {
+      await issuerServer?.stop()
+      await webhookReceiver?.stop()
+    })
 
     it.each(['light', 'dark'] as const)('are drawn in %s', async (colorScheme) => {
       const { owner, browser, server } = test
@@ -126,6 +156,9 @@ describeConsole(
       }
       const { trustedIssuers } = await owner.issuers.listTrustedIssuers({})
       const issuerId = trustedIssuers[0]?.issuerId ?? (await seedIssuers(test, issuerServer))
+      const { webhooks } = await owner.webhooks.listWebhooks({})
+      const webhookId =
+        webhooks.find(({ name }) => name === 'siem')?.webhookId ?? (await seedWebhooks(test, webhookReceiver))
       const { projects } = await owner.projects.listProjects({})
       const shop = projects.find(({ name }) => name === 'shop')!
       const { page, faults, close } = await signIn(browser, server, {
@@ -140,6 +173,8 @@ describeConsole(
         project: `/projects/${shop.projectId}`,
         issuers: '/issuers',
         issuer: `/issuers/${issuerId}`,
+        webhooks: '/webhooks',
+        webhook: `/webhooks/${webhookId}`,
         audit: '/audit',
         tokens: '/tokens',
         instance: '/instance',
@@ -163,5 +198,5 @@ describeConsole(
       await close()
     })
   },
-  { KEYTURN_ISSUER_NETWORKS: '127.0.0.0/8, ::1' },
+  { KEYTURN_ISSUER_NETWORKS: '127.0.0.0/8, ::1', KEYTURN_OUTBOUND_NETWORKS: '127.0.0.0/8, ::1' },
 )

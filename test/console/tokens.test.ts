@@ -120,7 +120,7 @@ describeConsole('a token in the console', (test) => {
     await dialog.getByText('The token endpoint refused').waitFor()
     const { secrets } = await test.owner.users.listClientSecrets({ userId })
     expect(secrets).toHaveLength(before.length)
-    await test.page.keyboard.press('Escape')
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
   })
 
   it.each(['RSA 2048, SHA-256 (RS256)', 'ECDSA P-256 (ES256)', 'ECDSA P-521 (ES512)', 'Ed25519 (EdDSA)'])(

@@ -83,7 +83,7 @@ describeConsole(
         .fill(JSON.stringify({ keys: [privateKey.export({ format: 'jwk' })] }))
       await dialog().getByText('This has a private key. It is not sent').waitFor()
       expect(await dialog().getByRole('button', { name: 'Trust issuer' }).isDisabled()).toBe(true)
-      await test.page.keyboard.press('Escape')
+      await dialog().getByRole('button', { name: 'Cancel' }).click()
       expect(await trusted()).toHaveLength(1)
     })
 

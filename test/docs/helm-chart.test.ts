@@ -5,7 +5,7 @@ import { cpSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { parse } from 'yaml'
-import { readConfig } from '../../src/config/config.ts'
+import { readConfig } from '../../src/config/read-config.ts'
 import { SETTINGS } from '../../src/config/settings.ts'
 import { STOP_LIMIT } from '../../src/server/stop-limit.ts'
 import { EVERYTHING, LITTLE, REQUIRED, WITH_BOOTSTRAP } from '../support/chart-values.ts'

@@ -69,6 +69,19 @@ describe('the bench', () => {
   )
 
   onLinux(
+    'prints what a rate takes when it has measured a token',
+    async () => {
+      const child = run('--only', 'tokens-ES256', '--output', join(folder, 'figures.json'))
+      const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+      expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' })
+      expect(stdout).toContain('### What a rate takes')
+      expect(stdout).toMatch(/^\| 1 000 000 +\| 5 +\| \d+ /m)
+      expect(stdout).toContain('transactions under full load not measured in this run.')
+    },
+    240_000,
+  )
+
+  onLinux(
     'ends all its processes on Ctrl-C',
     async () => {
       const child = run('--only', 'start-up')

@@ -59,6 +59,11 @@ function single(field: DescField, known: Known, depth: number): fc.Arbitrary<unk
         'bound_tokens_required',
         'certificate_bound_tokens',
         'project_id',
+        'url',
+        'ca_certificates',
+        'event_types',
+        'resources',
+        'enabled',
       ),
       fc.stringMatching(/^[a-z_.]{0,20}$/),
     )

@@ -1,9 +1,12 @@
+import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
 import { fromBinary } from '@bufbuild/protobuf'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
 import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { ConsoleService } from '../../gen/iam/console/v2/console_service_pb.js'
+import { WebhookService } from '../../gen/iam/event/v2/webhook_service_pb.js'
 import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
 import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { InstanceService } from '../../gen/iam/instance/v2/instance_service_pb.js'
@@ -14,7 +17,9 @@ import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import { heldMebibytes, INSPECTABLE } from '../support/held-memory.ts'
 import { type KeyturnProcess, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { createAuthority } from '../support/server-certificates.ts'
 import { requestToken } from '../support/web-key-client.ts'
+import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { rightProof } from './fuzz-proofs.ts'
 import { type FuzzRequest, fuzzRequest } from './fuzz-requests.ts'
 import { type RawAnswer, RawHttp1 } from './raw-http1.ts'
@@ -25,6 +30,8 @@ const SEED = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31)
 const CONNECTIONS = 16
 /** How many requests are made at a time. */
 const BATCH = 1_000
+/** Fewer than there may be, so that requests create some too. */
+const WEBHOOKS = 15
 /** Different ones that are reported. */
 const MAX_FAILURES = 20
 /** Memory is looked at after each so many requests; the first time is the measure for the last. */
@@ -38,18 +45,33 @@ jest.setTimeout(900_000)
 const FAULTS = ['internal', 'unknown', 'data_loss']
 const GRPC_FAULTS = ['2', '13', '15']
 
+/** A URL that an accident has happened to may name any host. */
+const LOOPBACK_ONLY = `--import=${new URL('../support/loopback-only.ts', import.meta.url).href}`
+
 let server: KeyturnProcess | undefined
+let receiver: WebhookReceiver | undefined
 afterEach(async () => {
+  await receiver?.stop()
   await server?.kill()
   if (server !== undefined) await removeFolder(server.dataDir)
   server = undefined
 })
 
 describe('a server that is sent anything', () => {
+  it.each(['https://192.0.2.1/', 'https://host.invalid/'])('cannot connect to %s', async (url) => {
+    const program = `require('node:https').get('${url}').on('error', ({ code }) => console.log(code))`
+    const { stdout } = await promisify(execFile)(process.execPath, [LOOPBACK_ONLY, '-e', program])
+    expect(stdout).toBe('ENETUNREACH\n')
+  })
+
   it(`answers every request in a documented way, does not break and does not grow (FUZZ_SEED=${SEED})`, async () => {
     // The fuzzer is its proxy.
     const proxied = { KEYTURN_MTLS: 'client-cert', KEYTURN_TRUSTED_PROXIES: '127.0.0.0/8' }
-    server = await startKeyturn({ env: { ...INSPECTABLE, ...proxied } })
+    const outbound = {
+      KEYTURN_OUTBOUND_NETWORKS: '127.0.0.0/8',
+      NODE_OPTIONS: `${INSPECTABLE.NODE_OPTIONS} ${LOOPBACK_ONLY}`,
+    }
+    server = await startKeyturn({ env: { ...proxied, ...outbound } })
     const admin = await server.admin()
     const token = await requestToken(admin)
     const masterKey = (await readFile(`${server.dataDir}/master.key`, 'utf8')).trim()
@@ -66,6 +88,19 @@ describe('a server that is sent anything', () => {
       'iam.user.v2.ServiceUserService/CreateServiceUser',
       { projectId: project.projectId, name: 'fuzz' },
     )
+    const authority = createAuthority()
+    receiver = await startReceiver(authority)
+    const { url } = receiver
+    const webhookIds: string[] = []
+    // Some requests delete one.
+    for (let i = 0; i < WEBHOOKS; i += 1) {
+      const settings = { name: `hook-${i}`, url, caCertificates: authority.cert, eventTypes: ['keyturn.iam.project.*'] }
+      const { webhook } = await call<{ webhook: { webhookId: string } }>(
+        'iam.event.v2.WebhookService/CreateWebhook',
+        settings,
+      )
+      webhookIds.push(webhook.webhookId)
+    }
     const known = {
       project_id: [project.projectId],
       user_id: [serviceUser.userId],
@@ -78,7 +113,11 @@ describe('a server that is sent anything', () => {
       jwks: ['{}', '{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}'],
       jwks_url: ['https://127.0.0.1:1/jwks'],
       spiffe_bundle_url: ['https://127.0.0.1:1/bundle'],
-      ca_certificates: [''],
+      ca_certificates: ['', authority.cert],
+      webhook_id: webhookIds,
+      url: [url, 'https://127.0.0.1:1/events'],
+      event_types: ['keyturn.*', 'keyturn.iam.project.*', 'keyturn.oauth.token'],
+      resources: ['projects', 'users', `users/${serviceUser.userId}`],
       key_id: ['x'.repeat(43)],
       public_jwk: [
         '{}',
@@ -97,6 +136,7 @@ describe('a server that is sent anything', () => {
       AuditService,
       InstanceService,
       ConsoleService,
+      WebhookService,
     ]
     const proof = rightProof(`${admin.base_url}/oauth/v2/token`)
     const boundToken = await requestToken(admin, undefined, { dpop: proof })
@@ -176,7 +216,8 @@ describe('a server that is sent anything', () => {
     expect(server.process.exitCode).toBeNull()
     const { stderr } = server.output()
     expect(stderr.split('\n').filter((line) => /"level":"(error|fatal)"/.test(line))).toEqual([])
-    expect(secrets.filter((secret) => stderr.includes(secret))).toEqual([])
+    expect([...secrets, 'whsec_'].filter((secret) => stderr.includes(secret))).toEqual([])
+    expect(receiver.accepted).not.toEqual([])
     expect((held.at(-1) ?? 0) - (held[0] ?? 0)).toBeLessThan(MAX_GROWTH_MEBIBYTES)
     // Otherwise the requests would all be refused at the first door.
     for (const kind of [

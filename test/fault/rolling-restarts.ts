@@ -70,7 +70,7 @@ export async function restartInTurn({ restarts, protocol, databaseUrl }: Restart
     const replicas: KeyturnProcess[] = []
     for (let i = 0; i < REPLICAS; i += 1) replicas.push(await start(i))
     undo.push(() => Promise.all(replicas.map((replica) => replica.kill())))
-    const proxy = await startHaProxy(url, addresses, await configFor(folder, protocol))
+    const proxy = await startHaProxy(url, addresses, { config: await configFor(folder, protocol) })
     undo.push(() => proxy.stop())
 
     const load = await startLoad(url, await replicas[0]!.admin())

@@ -75,7 +75,9 @@ describeUnless(NO_KUBERNETES)('a client secret into a Secret of Kubernetes', () 
     const { code, stderr } = await apply('orders', 'kubernetes://nowhere/orders')
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: expect.stringMatching(/namespaces "nowhere" not found; the secret was deleted again\n$/),
+      stderr: expect.stringMatching(
+        /namespaces "nowhere" not found; make the namespace first: kubectl create namespace nowhere; the secret was deleted again\n$/,
+      ),
     })
     expect(await terminal.json('secrets', 'list', 'orders@shop')).toEqual({})
   })

@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { calculateJwkThumbprint } from 'jose'
 import { algorithmOf, KEY_ALGORITHMS, type PublicJwk, type WebKeyConfig } from '../../src/domain/keys/key-algorithm.ts'
 import type { SealedKeyCheck } from '../../src/domain/keys/sealed-keys.ts'
-import type { KeyPairGenerator, SignerFactory } from '../../src/domain/ports.ts'
+import type { KeyPairGenerator, SignerFactory } from '../../src/domain/ports/keys.ts'
 
 /** What the device is asked. */
 export interface DeviceRequest {

@@ -1,7 +1,7 @@
 /**
  * The embedded database of a data directory, opened by a test while no server has it.
  */
-import type { Log } from '../../src/domain/ports.ts'
+import type { Log } from '../../src/domain/ports/runtime.ts'
 import { startEmbeddedPostgres } from '../../src/embedded-postgres/embedded-postgres.ts'
 import { socketAddress } from '../../src/embedded-postgres/socket.ts'
 import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'

@@ -19,6 +19,14 @@ export const HAPROXY_PROGRAM = PROGRAM ?? ''
 /** Why HAProxy cannot be started; undefined if it can. */
 export const WITHOUT_HAPROXY = PROGRAM === undefined ? 'haproxy is not installed' : undefined
 
+/** How it is configured. */
+export interface HaProxyOptions {
+  /** A file. Default: the configuration that is shipped. */
+  readonly config?: string
+  /** What chooses the replica of a request. Default: the number of its requests. */
+  readonly balance?: 'client'
+}
+
 /** A running HAProxy. */
 export interface HaProxy {
   /** Everything that it has logged so far. */
@@ -34,11 +42,11 @@ export interface HaProxy {
 export async function startHaProxy(
   url: string,
   replicas: readonly string[],
-  config: string = HAPROXY_CONFIG,
+  { config = HAPROXY_CONFIG, balance }: HaProxyOptions = {},
 ): Promise<HaProxy> {
   const names = Object.fromEntries(replicas.map((address, i) => [`KEYTURN_${i + 1}`, address]))
   const child = spawn(HAPROXY_PROGRAM, ['-db', '-f', config], {
-    env: { LISTEN: new URL(url).host, ...names },
+    env: { LISTEN: new URL(url).host, ...names, ...(balance === undefined ? {} : { BALANCE: balance }) },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let log = ''

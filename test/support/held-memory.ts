@@ -13,7 +13,7 @@ const MEBIBYTE = 1_048_576
 const COLLECTIONS = 2
 
 /** What a server holds after a collection, in mebibytes. @throws {Error} if it cannot be asked. */
-export async function heldMebibytes(server: Keyturn): Promise<number> {
+export async function heldMebibytes(server: Pick<Keyturn, 'output'>): Promise<number> {
   const held = await inspecting(server, (threads) => Promise.all(threads.map(heldBytes)))
   return held.reduce((sum, bytes) => sum + bytes, 0) / MEBIBYTE
 }
@@ -23,7 +23,10 @@ export async function collectGarbage(server: Keyturn): Promise<void> {
   await inspecting(server, (threads) => Promise.all(threads.map(collect)))
 }
 
-async function inspecting<T>(server: Keyturn, work: (threads: readonly Session[]) => Promise<T>): Promise<T> {
+async function inspecting<T>(
+  server: Pick<Keyturn, 'output'>,
+  work: (threads: readonly Session[]) => Promise<T>,
+): Promise<T> {
   const address = /^Debugger listening on (ws:\S+)$/m.exec(server.output().stderr)?.[1]
   if (address === undefined) throw new Error('the server was not started to be inspected')
   const socket = new WebSocket(address)

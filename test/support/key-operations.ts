@@ -2,7 +2,7 @@
  * What the use cases do with web keys, without them: the domain's plans run on the real store.
  */
 import { type KeyRing, planActivation, planCreation, planDeletion } from '../../src/domain/keys/key-ring.ts'
-import type { KeyChange } from '../../src/domain/ports.ts'
+import type { KeyChange } from '../../src/domain/ports/keys.ts'
 import { createKeyStore } from '../../src/storage/keys/key-store.ts'
 import type { Database } from '../../src/storage/postgres/database.ts'
 import { anEntry } from './audit-entry.ts'

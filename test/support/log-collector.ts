@@ -37,8 +37,8 @@ export interface CollectedRecord extends Omit<WireRecord, 'attributes' | 'body'>
   readonly resource: Readonly<Record<string, unknown>>
 }
 
-/** How it answers: with a status, or not at all. */
-export type Answering = number | 'never'
+/** How it answers: with a status, not at all, or with a body that does not end, a byte at a time. */
+export type Answering = number | 'never' | 'dripping'
 
 /** A running collector. */
 export class LogCollector {
@@ -70,6 +70,12 @@ export class LogCollector {
   #receive(url: string, request: LogsRequest, res: ServerResponse): void {
     this.attempts += 1
     if (this.answering === 'never') return
+    if (this.answering === 'dripping') {
+      res.writeHead(200)
+      const drip = setInterval(() => res.write(' '), 500)
+      res.on('close', () => clearInterval(drip))
+      return
+    }
     if (url === '/v1/logs' && this.answering === 200) this.records.push(...recordsOf(request))
     res.writeHead(this.answering, { 'content-type': 'application/json' }).end('{}')
   }

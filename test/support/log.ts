@@ -1,7 +1,7 @@
 /**
  * A log that tests can read.
  */
-import type { Log } from '../../src/domain/ports.ts'
+import type { Log } from '../../src/domain/ports/runtime.ts'
 
 /** What was logged, as one text per line. */
 export interface RecordingLog extends Log {

@@ -4,7 +4,7 @@
  */
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { run } from '../../src/cli/run.ts'
-import { readConfig } from '../../src/config/config.ts'
+import { readConfig } from '../../src/config/read-config.ts'
 import { startServer } from '../../src/server/server.ts'
 import { createLog } from '../../src/telemetry/log/log.ts'
 import { LogOutput } from '../../src/telemetry/log/log-output.ts'

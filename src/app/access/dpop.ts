@@ -13,7 +13,8 @@ import {
 } from '../../domain/identities/dpop.ts'
 import type { PresentedCertificate } from '../../domain/identities/token-binding.ts'
 import type { DpopNonces } from '../../domain/integrity.ts'
-import type { CredentialUses, DpopProofVerifier } from '../../domain/ports.ts'
+import type { CredentialUses } from '../../domain/ports/records.ts'
+import type { DpopProofVerifier } from '../../domain/ports/verification.ts'
 
 /** What proofs are checked with. */
 export interface DpopOptions {

@@ -6,7 +6,7 @@
 import { DomainError } from '../../domain/errors.ts'
 import { authenticated, type IssuedAccessToken } from '../../domain/identities/authority.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
-import type { IssuedTokenVerifier } from '../../domain/ports.ts'
+import type { IssuedTokenVerifier } from '../../domain/ports/verification.ts'
 import type { Replica } from '../replica/replica.ts'
 
 /** What introspection needs. */

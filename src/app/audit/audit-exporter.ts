@@ -9,7 +9,8 @@
 import type { AuditFilter } from '../../domain/audit.ts'
 import { backoffMillis } from '../../domain/backoff.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
-import type { AuditBatch, AuditExports, ExportAuditEvents, Log } from '../../domain/ports.ts'
+import type { AuditBatch, AuditExports, ExportAuditEvents } from '../../domain/ports/audit.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import type { Clock } from '../../domain/time.ts'
 import type { AuditFeed } from './audit-feed.ts'
 

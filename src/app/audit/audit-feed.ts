@@ -5,7 +5,7 @@
  * because refusals are no changes. A follower reads for itself, from its own position.
  */
 import type { AuditFilter, AuditPosition } from '../../domain/audit.ts'
-import type { AuditBatch, AuditReader } from '../../domain/ports.ts'
+import type { AuditBatch, AuditReader } from '../../domain/ports/audit.ts'
 import type { Clock } from '../../domain/time.ts'
 
 /** The longest time between two polls, in milliseconds. */

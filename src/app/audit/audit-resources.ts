@@ -36,6 +36,11 @@ export function projectResource(projectId: string, ...part: readonly string[]): 
   return ['projects', projectId, ...part].join('/')
 }
 
+/** A session of the console of which nothing but its id is believed: `console_sessions/<session_id>`. */
+export function sessionResource(sessionId: string): string {
+  return `console_sessions/${sessionId}`
+}
+
 /** A service user, or a part of it, for example `users/<user_id>/secrets/<secret_id>`. */
 export function userResource(userId: string, ...part: readonly string[]): string {
   return ['users', userId, ...part].join('/')

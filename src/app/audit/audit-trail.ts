@@ -7,7 +7,9 @@
  */
 import type { AuditEntry, AuditEvent, AuditFilter, Omission } from '../../domain/audit.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
-import type { AuditLog, Log, Page } from '../../domain/ports.ts'
+import type { AuditLog } from '../../domain/ports/audit.ts'
+import type { Page } from '../../domain/ports/page.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import type { Clock } from '../../domain/time.ts'
 import { OmissionCounter } from './omission-counter.ts'
 import { kindOf, REFUSAL_KINDS, type RefusalKind, RefusalLimits } from './refusal-limits.ts'

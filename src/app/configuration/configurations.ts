@@ -17,7 +17,9 @@ import {
 } from '../../domain/configuration/plan.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
-import type { ConfigurationStore, ConfigurationSubject, FirstConfiguration, Log } from '../../domain/ports.ts'
+import type { ConfigurationStore, ConfigurationSubject } from '../../domain/ports/configuration.ts'
+import type { FirstConfiguration } from '../../domain/ports/initialisation.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
 import { projectResource, ROTATION_POLICY, trustedIssuerResource, userResource } from '../audit/audit-resources.ts'
@@ -147,7 +149,7 @@ export function prepareConfiguration(
 }
 
 function subjectOf(
-  { projects, serviceUsers }: Configuration,
+  { projects, serviceUsers, trustedIssuers }: Configuration,
   { prune, label }: Pick<PlanOptions, 'prune' | 'label'>,
 ): ConfigurationSubject {
   const referred = serviceUsers.flatMap(({ project, projectRoles, managedProjects }) => [
@@ -158,6 +160,8 @@ function subjectOf(
     projects: [...new Set([...projects.map(({ name }) => name), ...referred])],
     users: serviceUsers.map(({ project, name }) => ({ project, name })),
     audiences: projects.flatMap(({ audiences }) => audiences),
+    kept: projects.map(({ name, roles, scopes }) => ({ name, roles, scopes })),
+    issuers: trustedIssuers.map(({ issuer }) => issuer),
     label: prune ? label : null,
   }
 }

@@ -12,19 +12,21 @@ import {
   isOpen,
   openSession,
   openSessionOf,
+  type Sessions,
   type SignInLink,
   type SignIns,
+  type UnreadableSession,
 } from '../../domain/console/sign-ins.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { Actor, ChangeEntry } from '../../domain/identities/authority.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { ConsoleSecrets } from '../../domain/integrity.ts'
-import type { ConsoleStore } from '../../domain/ports.ts'
+import type { ConsoleStore } from '../../domain/ports/console.ts'
 import type { Clock } from '../../domain/time.ts'
 import { assertMayTry } from '../access/access.ts'
 import type { AttemptLimiter } from '../access/attempt-limiter.ts'
 import { type RateLimit, TokenBuckets } from '../access/token-buckets.ts'
-import { userResource } from '../audit/audit-resources.ts'
+import { sessionResource, userResource } from '../audit/audit-resources.ts'
 import type { AuditTrail } from '../audit/audit-trail.ts'
 import type { Replica } from '../replica/replica.ts'
 
@@ -146,18 +148,21 @@ export class ConsoleSessions {
     }
   }
 
-  /** The open sessions of all users, oldest first. */
-  async list(): Promise<readonly ConsoleSession[]> {
+  /** The open sessions of all users, and those that cannot be read. */
+  async list(): Promise<Sessions> {
     const { store, now } = this.#options
-    const sessions = await store.listSessions()
-    return sessions.filter((session) => isOpen(session, now()))
+    const { sessions, unreadable } = await store.listSessions()
+    return { sessions: sessions.filter((session) => isOpen(session, now())), unreadable }
   }
 
-  /** Ends a session of any user. @throws {DomainError} `console_session_not_found`. */
+  /** Ends a session of any user, also one that cannot be read. @throws {DomainError} `console_session_not_found`. */
   async revoke(actor: Actor, sessionId: string): Promise<void> {
-    const session = await this.#options.store.findSession(sessionId)
+    const { sessions, unreadable } = await this.#options.store.listSessions()
+    const isIt = (other: UnreadableSession) => other.sessionId === sessionId
+    const session = sessions.find(isIt)
     // The decision refuses if there is none; its user never changes.
-    const resource = session === undefined ? '' : resourceOf(session)
+    const unowned = unreadable.some(isIt) ? sessionResource(sessionId) : ''
+    const resource = session === undefined ? unowned : resourceOf(session)
     await this.#end({ ...actor, resource }, sessionId)
   }
 

@@ -9,7 +9,7 @@ import { nameOf, notAllowed, type Person, planPerson, type RoleRule, rolesOf } f
 import { DomainError } from '../../domain/errors.ts'
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import { createProject } from '../../domain/identities/project.ts'
-import type { IdentityStore } from '../../domain/ports.ts'
+import type { IdentityStore } from '../../domain/ports/identities.ts'
 import { projectResource, userResource } from '../audit/audit-resources.ts'
 import type { AuditTrail } from '../audit/audit-trail.ts'
 import type { Replica } from '../replica/replica.ts'

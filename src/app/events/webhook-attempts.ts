@@ -5,8 +5,8 @@ import type { AuditEvent } from '../../domain/audit.ts'
 import { CLOUD_EVENT_TYPE, toCloudEvent } from '../../domain/events/cloud-event.ts'
 import type { DeliveryOutcome } from '../../domain/events/delivery.ts'
 import { signingSecrets, type Webhook } from '../../domain/events/webhook.ts'
-import type { WebhookSigner } from '../../domain/events/webhook-ports.ts'
-import type { Log } from '../../domain/ports.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
+import type { WebhookSigner } from '../../domain/ports/webhooks.ts'
 
 /** Posts to receivers. `outbound/` implements it. */
 interface WebhookSender {

@@ -16,10 +16,11 @@ import {
   MAX_COUNTED,
 } from '../../domain/events/delivery.ts'
 import { disableGone, isWanted, type Webhook } from '../../domain/events/webhook.ts'
-import type { DeliveryRecord, WebhookStore } from '../../domain/events/webhook-ports.ts'
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
-import type { AuditReader, Log } from '../../domain/ports.ts'
+import type { AuditReader } from '../../domain/ports/audit.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
+import type { DeliveryRecord, WebhookStore } from '../../domain/ports/webhooks.ts'
 import type { Clock } from '../../domain/time.ts'
 import { webhookResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'

@@ -18,9 +18,9 @@ import {
   type WebhookEdit,
   type WebhookSettings,
 } from '../../domain/events/webhook.ts'
-import type { WebhookSigner, WebhookStore } from '../../domain/events/webhook-ports.ts'
 import type { Actor } from '../../domain/identities/authority.ts'
-import type { AuditReader } from '../../domain/ports.ts'
+import type { AuditReader } from '../../domain/ports/audit.ts'
+import type { WebhookSigner, WebhookStore } from '../../domain/ports/webhooks.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
 import { webhookResource } from '../audit/audit-resources.ts'

@@ -5,7 +5,7 @@ import { addIdentity, type FederatedIdentity, removeIdentity } from '../../domai
 import type { Actor } from '../../domain/identities/authority.ts'
 import { visibleUser } from '../../domain/identities/reach.ts'
 import { existingUser, type ServiceUser } from '../../domain/identities/service-user.ts'
-import type { IdentityStore } from '../../domain/ports.ts'
+import type { IdentityStore } from '../../domain/ports/identities.ts'
 import { userResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 

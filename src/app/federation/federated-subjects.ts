@@ -7,7 +7,7 @@ import { LRUCache } from 'lru-cache'
 import { databaseBusy } from '../../domain/errors.ts'
 import type { FederatedSubject } from '../../domain/federation/federated-identity.ts'
 import type { IdentityChanges } from '../../domain/identities/changed-users.ts'
-import type { InstanceReader, InstanceState } from '../../domain/ports.ts'
+import type { InstanceReader, InstanceState } from '../../domain/ports/instance.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import { SingleFlightByKey } from '../replica/single-flight.ts'
 
@@ -27,6 +27,8 @@ export class FederatedSubjects {
   readonly #semaphore = new Semaphore({ maxRunning: MAX_READS, maxWaiting: MAX_WAITING, refusal: databaseBusy })
   readonly #reads = new SingleFlightByKey((key) => this.#semaphore.run(() => this.#read(key)))
   #version = -1
+  /** How often a state did not continue the one before, as far as is known. */
+  #breaks = 0
 
   constructor(reader: Pick<InstanceReader, 'findFederatedUsers'>) {
     this.#reader = reader
@@ -58,6 +60,7 @@ export class FederatedSubjects {
   ): void {
     const confirmed = new Map(asked.map((subject, index) => [keyOf(subject), federatedUsers[index] ?? []]))
     this.#version = version
+    if (changes.kind === 'any') this.#breaks += 1
     for (const [key, entry] of this.#changed(changes)) {
       const userIds = confirmed.get(key) ?? []
       // In place, because this is no use of the entry.
@@ -79,9 +82,10 @@ export class FederatedSubjects {
   }
 
   async #read(key: string): Promise<readonly string[]> {
+    const breaks = this.#breaks
     const { version, userIds } = await this.#reader.findFederatedUsers(subjectOf(key))
-    // An answer that is older than memory may lack a change, and one that is newer will be read again.
-    if (version === this.#version && userIds.length > 0) this.#entries.set(key, { userIds })
+    // An answer that is older than memory may lack a change, and one that is newer may be lost in a fail-over.
+    if (version === this.#version && breaks === this.#breaks && userIds.length > 0) this.#entries.set(key, { userIds })
     return userIds
   }
 }

@@ -16,7 +16,7 @@ import {
   type TrustedIssuer,
 } from '../../domain/federation/trusted-issuer.ts'
 import type { Actor } from '../../domain/identities/authority.ts'
-import type { FederationStore } from '../../domain/ports.ts'
+import type { FederationStore } from '../../domain/ports/federation.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
 import { trustedIssuerResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'

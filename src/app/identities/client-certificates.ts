@@ -10,7 +10,7 @@ import {
 } from '../../domain/identities/client-certificate.ts'
 import { visibleUser } from '../../domain/identities/reach.ts'
 import { existingUser, type ServiceUser } from '../../domain/identities/service-user.ts'
-import type { IdentityStore } from '../../domain/ports.ts'
+import type { IdentityStore } from '../../domain/ports/identities.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
 import { userResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'

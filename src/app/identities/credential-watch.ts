@@ -4,7 +4,8 @@
  *
  * Every replica does. The database makes each announcement once (`CredentialExpiries`).
  */
-import type { CredentialCounts, CredentialExpiries, Log } from '../../domain/ports.ts'
+import type { CredentialCounts, CredentialExpiries } from '../../domain/ports/credential-expiries.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import type { Clock } from '../../domain/time.ts'
 
 /** In milliseconds. */

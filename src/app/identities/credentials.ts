@@ -21,7 +21,7 @@ import {
 } from '../../domain/identities/credential.ts'
 import { existingUser, type ServiceUser } from '../../domain/identities/service-user.ts'
 import type { ClientSecrets } from '../../domain/integrity.ts'
-import type { IdentityStore } from '../../domain/ports.ts'
+import type { IdentityStore } from '../../domain/ports/identities.ts'
 import type { ChangeMoment, Clock } from '../../domain/time.ts'
 import { type RateLimit, TokenBuckets } from '../access/token-buckets.ts'
 import { userResource } from '../audit/audit-resources.ts'

@@ -1,15 +1,15 @@
 /**
- * The service users that this replica needs, in memory, each as of the newest version that the replica knows.
+ * The service users that this replica needs, in memory, each as of the newest version that the replica knows. What was read of another
+ * version is not kept: one that is newer may never become that of the replica, because a fail-over lost it.
  *
- * A user is read from the database at its first use, after a change that may concern it, and before a denial. Unknown user ids are not cached, because a
- * denial reads the database anyway.
+ * A user is read from the database at its first use, after a change that may concern it, and before a denial. Unknown user ids are not
+ * cached, because a denial reads the database anyway.
  */
-
 import { LRUCache } from 'lru-cache'
 import { databaseBusy } from '../../domain/errors.ts'
 import { type IdentityChanges, isChanged } from '../../domain/identities/changed-users.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
-import type { InstanceReader, InstanceState } from '../../domain/ports.ts'
+import type { InstanceReader, InstanceState } from '../../domain/ports/instance.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import { SingleFlightByKey } from '../replica/single-flight.ts'
 
@@ -31,7 +31,6 @@ export interface IdentitiesLimits {
 }
 
 interface Entry {
-  version: number
   user: ServiceUser
 }
 
@@ -53,8 +52,8 @@ export class LiveIdentities {
   /** Separate from `#named` also for the same user, because that read may have to wait. */
   readonly #proved = new SingleFlightByKey((userId) => this.#semaphore.runFirst(() => this.#read(userId)))
   #version = -1
-  /** How often the database has gone back to an older state. */
-  #setbacks = 0
+  /** How often a state did not continue the one before, as far as is known. */
+  #breaks = 0
   #hits = 0
   #misses = 0
 
@@ -106,25 +105,20 @@ export class LiveIdentities {
   }
 
   /**
-   * Takes over another state. It must have been loaded with `requestedIds`. Users who may have changed and are not in it are forgotten.
-   *
-   * If it is not newer than the one before, the database has gone back, and every entry that it does not confirm is dropped.
+   * Takes over another state, which was loaded with `idsToRead`. Users who may have changed and are not in it are forgotten.
    */
-  replace(
-    state: Pick<InstanceState, 'version' | 'users'> & { readonly changes: IdentityChanges },
-    requestedIds: readonly string[],
-  ): void {
-    const hasGoneBack = state.version <= this.#version
-    this.#version = state.version
-    if (hasGoneBack) this.#setbacks += 1
-    const requested = new Set(requestedIds)
-    for (const [userId, entry] of this.#changed(hasGoneBack ? { kind: 'any' } : state.changes)) {
-      // Read after the state was.
-      if (entry.version > state.version && !hasGoneBack) continue
-      const user = state.users.get(userId)
+  replace({
+    version,
+    users,
+    changes,
+  }: Pick<InstanceState, 'version' | 'users'> & { readonly changes: IdentityChanges }): void {
+    this.#version = version
+    if (changes.kind === 'any') this.#breaks += 1
+    for (const [userId, entry] of this.#changed(changes)) {
+      const user = users.get(userId)
       // In place, because this is no use of the entry.
-      if (user !== undefined) Object.assign(entry, { version: state.version, user })
-      else if (requested.has(userId) || entry.version < state.version || hasGoneBack) this.#users.delete(userId)
+      if (user !== undefined) entry.user = user
+      else this.#users.delete(userId)
     }
   }
 
@@ -150,15 +144,12 @@ export class LiveIdentities {
   }
 
   async #read(userId: string): Promise<ServiceUser | undefined> {
-    const setbacks = this.#setbacks
+    const breaks = this.#breaks
     const { version, user } = await this.#reader.findServiceUser(userId)
-    // An answer that is older than memory, or than a setback of the database, may lack a change, so it is not cached.
-    if (version >= this.#version && setbacks === this.#setbacks) this.#remember(userId, version, user)
+    // An answer that is older than memory may lack a change.
+    if (version < this.#version || breaks !== this.#breaks) return user
+    if (user === undefined || version > this.#version) this.#users.delete(userId)
+    else this.#users.set(userId, { user })
     return user
-  }
-
-  #remember(userId: string, version: number, user: ServiceUser | undefined): void {
-    if (user === undefined) this.#users.delete(userId)
-    else this.#users.set(userId, { version, user })
   }
 }

@@ -3,7 +3,8 @@
  * or fails with it.
  */
 import { LRUCache } from 'lru-cache'
-import type { CredentialUses, Log } from '../../domain/ports.ts'
+import type { CredentialUses } from '../../domain/ports/records.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import type { Clock } from '../../domain/time.ts'
 
 const MINUTE = 60_000

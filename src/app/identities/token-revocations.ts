@@ -6,7 +6,7 @@ import { DomainError } from '../../domain/errors.ts'
 import type { IssuedAccessToken } from '../../domain/identities/authority.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import { revokeToken } from '../../domain/identities/token-revocation.ts'
-import type { IdentityStore } from '../../domain/ports.ts'
+import type { IdentityStore } from '../../domain/ports/identities.ts'
 import { userResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 

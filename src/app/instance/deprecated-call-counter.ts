@@ -5,7 +5,8 @@
 import { LRUCache } from 'lru-cache'
 import { type DeprecatedCalls, MAX_DEPRECATED_CALLS, type NamedDeprecatedCalls } from '../../domain/deprecated-calls.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
-import type { DeprecatedCallStore, Log } from '../../domain/ports.ts'
+import type { DeprecatedCallStore } from '../../domain/ports/records.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import type { Clock } from '../../domain/time.ts'
 
 /** How long a count waits to be written, in milliseconds. */

@@ -5,7 +5,8 @@
  * and the replicas once a second.
  */
 import type { KeyResealer, SealedKeyStore } from '../../domain/keys/sealed-keys.ts'
-import type { Readiness, ReplicaStore } from '../../domain/ports.ts'
+import type { ReplicaStore } from '../../domain/ports/records.ts'
+import type { Readiness } from '../../domain/ports/runtime.ts'
 import type { SeenReplicas } from '../../domain/replicas.ts'
 import type { Clock } from '../../domain/time.ts'
 import type { ReplicaIdentity } from '../replica/heartbeat-writer.ts'

@@ -7,7 +7,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import type { SealedKeyCheck, SealedKeyStore, SealedWebKey } from '../../domain/keys/sealed-keys.ts'
-import type { Log } from '../../domain/ports.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 
 /** How many sealed texts are remembered: the greatest number of web keys. */
 const MAX_REMEMBERED = 1000

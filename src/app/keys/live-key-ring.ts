@@ -5,7 +5,9 @@
  */
 import { activeKey, type KeyRing } from '../../domain/keys/key-ring.ts'
 import type { ActiveWebKey } from '../../domain/keys/web-key.ts'
-import type { InstanceState, Log, Signer, SignerFactory } from '../../domain/ports.ts'
+import type { InstanceState } from '../../domain/ports/instance.ts'
+import type { Signer, SignerFactory } from '../../domain/ports/keys.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 
 /** The key ring at one moment. Never changes; the next one replaces it. */
 export interface KeySnapshot {

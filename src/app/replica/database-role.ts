@@ -7,7 +7,8 @@
  * the newest one that has arrived bounds the age of all that has: by the clock of the database, and by how long this process has seen no
  * change of it. The second makes up for the clock of a standby that is behind that of its primary.
  */
-import type { InstanceStatus, Log } from '../../domain/ports.ts'
+import type { InstanceStatus } from '../../domain/ports/instance.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 
 /** What it needs. */
 export interface DatabaseRoleOptions {

@@ -3,7 +3,8 @@
  * old their state is. A failure has no other consequence here than a line in the log.
  */
 import { LogThrottle } from '../../domain/log-throttle.ts'
-import type { Log, Readiness, ReplicaStore } from '../../domain/ports.ts'
+import type { ReplicaStore } from '../../domain/ports/records.ts'
+import type { Log, Readiness } from '../../domain/ports/runtime.ts'
 import { HEARTBEAT_SECONDS, type Heartbeat } from '../../domain/replicas.ts'
 import type { Clock } from '../../domain/time.ts'
 import type { Replica } from './replica.ts'

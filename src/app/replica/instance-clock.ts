@@ -6,7 +6,8 @@
  *
  * If the database's clock goes back, it is followed only if the clock of this machine agrees (decision 15).
  */
-import type { ClockReading, Log } from '../../domain/ports.ts'
+import type { ClockReading } from '../../domain/ports/instance.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import { MAX_DATE_AHEAD_SECONDS } from '../../domain/time.ts'
 
 /** In seconds: how far clocks may differ without a warning, and how far the database's may go back and still be followed. */

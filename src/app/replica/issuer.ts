@@ -5,7 +5,8 @@
 
 import { DomainError } from '../../domain/errors.ts'
 import { type ChangeEntry, SYSTEM } from '../../domain/identities/authority.ts'
-import type { IssuerStore, Log } from '../../domain/ports.ts'
+import type { IssuerStore } from '../../domain/ports/initialisation.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import { issuerResource } from '../audit/audit-resources.ts'
 
 /** What decides whether this server may start. */

@@ -6,7 +6,9 @@
 import { noteKeyFetch, type TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import type { Rotation } from '../../domain/keys/rotation.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../domain/keys/rotation-policy.ts'
-import type { InstanceReader, Log, NeededIdentities, StoredKeyChange } from '../../domain/ports.ts'
+import type { InstanceReader, NeededIdentities } from '../../domain/ports/instance.ts'
+import type { StoredKeyChange } from '../../domain/ports/keys.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import { isSameRevision, type Revision } from '../../domain/revision.ts'
 import type { Clock } from '../../domain/time.ts'
 import type { FederatedSubjects } from '../federation/federated-subjects.ts'
@@ -80,7 +82,7 @@ export class ReplicaMemory {
       this.#log.warn({ before: before.version, now: state.version }, GONE_BACK)
     // Synchronous from here, so that no request sees the keys of one version and the users of another.
     // The revision comes last, so that a failure on the way is tried again.
-    this.identities.replace(state, asked.userIds)
+    this.identities.replace(state)
     this.subjects.replace(state, asked.subjects)
     this.keys.publish(snapshot)
     this.#rotation = state.rotation

@@ -9,7 +9,7 @@
  */
 import { DomainError, StorageRefusal } from '../../domain/errors.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
-import type { Log } from '../../domain/ports.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import { OVERDUE_SECONDS } from '../../domain/replicas.ts'
 import type { Clock } from '../../domain/time.ts'
 import { UnreadableRow } from '../../domain/unreadable-row.ts'

@@ -1,7 +1,7 @@
 /**
  * Polls the version of the instance: periodically, and at each hint of the change feed.
  */
-import type { ChangeFeed } from '../../domain/ports.ts'
+import type { ChangeFeed } from '../../domain/ports/instance.ts'
 import type { Clock } from '../../domain/time.ts'
 
 /** How often versions are compared, in milliseconds. */

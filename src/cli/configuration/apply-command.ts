@@ -9,15 +9,18 @@ import {
 } from '../../../gen/iam/config/v2/config_service_pb.js'
 import { readVersion } from '../../config/version.ts'
 import { configurationJsonSchema } from '../../configuration-files/json-schema.ts'
+import { printable } from '../../domain/printable.ts'
 import { confirm, type YesOption, yesOption } from '../confirm.ts'
 import { refusalReasonOf, withMessage } from '../failure.ts'
+import { untilInterrupted } from '../interruption.ts'
 import type { Io } from '../io.ts'
 import { formatOf, printJson, printWarnings } from '../output.ts'
-import { printable, printableLines } from '../printable.ts'
+import { printableLines } from '../printable.ts'
+import { ApplyProgress } from './apply-progress.ts'
 import { type FileOptions, readConfiguration, withFileOptions } from './file-options.ts'
-import { formatPlan } from './plan-text.ts'
-import { countsOf, isDifferent, type Planned, planOf } from './planned.ts'
-import { cleanUpTargets, type HandedOver, handOverSecrets, prepareHandOver } from './secrets/hand-over.ts'
+import { formatPlan, formatResult } from './plan-text.ts'
+import { isDifferent, type Planned, planOf } from './planned.ts'
+import { cleanUpTargets, type HandedOver, handOverSecrets, prepareHandOver, userOf } from './secrets/hand-over.ts'
 
 interface ApplyOptions extends FileOptions, YesOption {
   readonly reason?: string
@@ -34,11 +37,25 @@ export function applyCommand(io: Io): Command {
     .action(async (options: ApplyOptions) => {
       if (options.schema === true)
         io.stdout.write(`${JSON.stringify(configurationJsonSchema(readVersion()), null, 2)}\n`)
-      else await apply(io, command, options)
+      else {
+        const progress = new ApplyProgress()
+        await untilInterrupted(
+          io,
+          () => apply(io, { command, options, progress }),
+          () => progress.interrupt(),
+        )
+      }
     })
 }
 
-async function apply(io: Io, command: Command, options: ApplyOptions): Promise<void> {
+/** One run of the command. */
+interface Applying {
+  readonly command: Command
+  readonly options: ApplyOptions
+  readonly progress: ApplyProgress
+}
+
+async function apply(io: Io, { command, options, progress }: Applying): Promise<void> {
   const planned = await planOf(io, options, await readConfiguration(io, command, options))
   const { api, plan, secrets } = planned
   printWarnings(io, secrets.warnings)
@@ -51,11 +68,14 @@ async function apply(io: Io, command: Command, options: ApplyOptions): Promise<v
   }
   const preparation = await prepareHandOver(io, options, secrets.due)
   await confirm(io, options, 'Apply this?')
+  progress.sending()
   const response = await applied(planned, options)
+  progress.applied(response.version, preparation.targets.map(userOf))
   // Before secrets are handed over, which takes longer, and may fail.
-  if (isForPeople(options)) printLine(io.stdout, resultOf(response))
+  if (isForPeople(options)) printLine(io.stdout, formatResult(response, options.label))
   printWarnings(io, await cleanUpTargets(io, secrets.settled))
-  const { handedOver, failures } = await handOverSecrets(api, preparation, response.plan?.serviceUsers ?? [])
+  const users = response.plan?.serviceUsers ?? []
+  const { handedOver, failures } = await handOverSecrets(api, preparation, { users, progress })
   if (isForPeople(options)) for (const { words } of handedOver) printLine(io.stdout, printable(words))
   else printResponse(io, options, response, handedOver)
   if (failures.length > 0) throw new Error(failures.map(({ message }) => printable(message)).join('\n'))
@@ -87,12 +107,6 @@ async function applied(
         'the instance was changed after the plan was made, and nothing was applied: run the command again, which makes a new plan',
     )
   }
-}
-
-function resultOf({ plan, version }: ApplyConfigurationResponse): string {
-  if (plan === undefined || plan.changes.length === 0) return `applied: nothing was changed (version ${version})`
-  const { created, changed, deleted } = countsOf(plan)
-  return `applied: ${created} created, ${changed} changed, ${deleted} deleted (version ${version})`
 }
 
 function printLine(stream: Io['stdout'], line: string): void {

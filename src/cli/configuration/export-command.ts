@@ -39,6 +39,7 @@ export function exportCommand(io: Io): Command {
         )
       }
       const documents = configuration === undefined ? [] : documentsFrom(configuration)
+      if (documents.length === 0 && label !== '') throw new Error(`nothing has the label ${label}`)
       io.stdout.write(formatDocuments(documents, json === true ? 'json' : (output ?? 'yaml')))
     })
 }

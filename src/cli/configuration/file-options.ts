@@ -6,6 +6,7 @@ import { type FileConfiguration, parseConfiguration } from '../../configuration-
 import { readSourceFiles } from '../../configuration-files/source-files.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
+import { printWarnings } from '../output.ts'
 
 /** The values of the options. */
 export interface FileOptions extends RemoteOptions {
@@ -41,8 +42,17 @@ export function labelOption(description: string): Option {
   })
 }
 
-/** @throws {ConfigurationMistakes} before anything is sent. */
+/**
+ * The configuration. Warns of a file without a document: with `--prune`, what a file had that was emptied by mistake is deleted.
+ *
+ * @throws {ConfigurationMistakes} before anything is sent.
+ */
 export async function readConfiguration(io: Io, command: Command, { file }: FileOptions): Promise<FileConfiguration> {
   if (file === undefined) return command.error("error: required option '-f, --file <file>' not specified")
-  return parseConfiguration(await readSourceFiles(file, file.includes('-') ? io.stdin : undefined))
+  const read = parseConfiguration(await readSourceFiles(file, file.includes('-') ? io.stdin : undefined))
+  printWarnings(
+    io,
+    read.emptyFiles.map((name) => `there is no document in ${name}`),
+  )
+  return read
 }

@@ -19,7 +19,7 @@ import {
 } from '../../domain/federation/federated-identity.ts'
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
-import type { FederatedAssertionType } from '../../domain/ports.ts'
+import type { FederatedAssertionType } from '../../domain/ports/federation.ts'
 import { openSessionOf } from '../api-client.ts'
 import { findTarget } from '../connection/target.ts'
 import { resolveUser, type UserReference, userArgument } from '../identities/references.ts'

@@ -2,8 +2,8 @@
  * `keyturn config`: the effective settings, without secrets.
  */
 import { Command } from 'commander'
-import { readConfig } from '../../config/config.ts'
 import { describeConfig } from '../../config/describe-config.ts'
+import { readConfig } from '../../config/read-config.ts'
 import { checkConfigFiles } from '../../server/config-files.ts'
 import type { Io } from '../io.ts'
 import { type OutputOptions, printJson, withOutputOptions } from '../output.ts'

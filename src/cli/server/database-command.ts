@@ -1,8 +1,9 @@
 /**
  * What commands that work directly on the database have in common.
  */
-import { type Config, readConfig } from '../../config/config.ts'
-import type { Log } from '../../domain/ports.ts'
+import type { Config } from '../../config/config.ts'
+import { readConfig } from '../../config/read-config.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import type { Io } from '../io.ts'
 import { serveFlags } from './serve-flags.ts'
 

@@ -2,7 +2,8 @@
  * `keyturn health`: asks the server that the settings describe whether it is ready.
  */
 import { Command, InvalidArgumentError } from 'commander'
-import { type Config, readConfig } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { readConfig } from '../../config/read-config.ts'
 import { readTlsFiles, type TlsFiles, type TlsOptions, tlsFilesFrom } from '../connection/tls-files.ts'
 import { codeOf, type HttpAnswer, parseJson, sendRequest } from '../http-request.ts'
 import type { Io } from '../io.ts'

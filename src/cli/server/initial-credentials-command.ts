@@ -2,7 +2,7 @@
  * `keyturn initial-credentials`: credentials for the first administrator of an instance that does not exist yet.
  */
 import { Command } from 'commander'
-import { readConfig } from '../../config/config.ts'
+import { readConfig } from '../../config/read-config.ts'
 import { OAUTH_PATHS } from '../../oauth/endpoints.ts'
 import { newInitialCredentials } from '../../secret-files/initial-credentials.ts'
 import type { Io } from '../io.ts'

@@ -10,7 +10,7 @@ import { withDatabaseFlags } from './serve-flags.ts'
 export function migrateCommand(io: Io): Command {
   return withDatabaseFlags(new Command('migrate')).action((options: Record<string, unknown>) =>
     runDatabaseCommand(io, options, async ({ config, log, signal }) => {
-      const { migrateDatabase } = await import('../../server/server.ts')
+      const { migrateDatabase } = await import('../../server/migrate.ts')
       const applied = await migrateDatabase(config, log, signal)
       io.stdout.write(applied.length === 0 ? 'The schema is up to date.\n' : `Applied: ${applied.join(', ')}.\n`)
     }),

@@ -3,7 +3,8 @@
  */
 import cluster from 'node:cluster'
 import { Command } from 'commander'
-import { type Config, readConfig } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { readConfig } from '../../config/read-config.ts'
 import type { StopOptions } from '../../server/server.ts'
 import type { ServerLog } from '../../telemetry/log/log.ts'
 import { commandName } from '../command-name.ts'

@@ -25,6 +25,8 @@ export interface FieldDifference {
   readonly field: string
   readonly before: string
   readonly after: string
+  /** How many users that the plan does not name lose what is taken away. */
+  readonly otherUsers?: number
 }
 
 /** The names of what a service user refers to by id. */

@@ -66,7 +66,7 @@ function planKeys(before: ServiceUser, { wanted, path }: WantedUser, { options, 
 function planIdentities(
   before: ServiceUser,
   { wanted, path }: WantedUser,
-  { trustedIssuers }: Surroundings,
+  { issuers: { next: trustedIssuers, refused } }: Surroundings,
   { options, mistakes }: Planning,
 ): ServiceUser {
   const { moment, newId } = options
@@ -87,7 +87,8 @@ function planIdentities(
     const { issuer, subject, audience, claims } = item
     const issuerId = ids.get(issuer)
     if (issuerId === undefined) {
-      mistakes.add(`${place}.issuer`, 'trusted_issuer_not_found', `${issuer} is no trusted issuer`)
+      if (!refused.has(issuer))
+        mistakes.add(`${place}.issuer`, 'trusted_issuer_not_found', `${issuer} is no trusted issuer`)
       continue
     }
     const identity = { identityId: newId(), issuerId, subject, audience, claims, createdAt: moment.date }

@@ -18,6 +18,8 @@ import { isPruned, type PlannedChange, type Planning } from './plan.ts'
 export interface PlannedIssuers {
   readonly next: readonly TrustedIssuer[]
   readonly changes: readonly PlannedChange[]
+  /** The `issuer` of those of the configuration that are a mistake already. */
+  readonly refused: ReadonlySet<string>
 }
 
 export function planIssuers(configured: readonly TrustedIssuerConfiguration[], planning: Planning): PlannedIssuers {
@@ -30,7 +32,8 @@ export function planIssuers(configured: readonly TrustedIssuerConfiguration[], p
   for (const before of state.trustedIssuers) {
     if (named.has(before.issuer) || !isPruned(planning, before.issuerId)) continue
     next = removeIssuer(next, before.issuerId)
-    changes.push({ kind: 'trusted_issuer', name: nameOf(before), before, next: null, fields: [] })
+    const otherUsers = state.otherHolders.trustedIssuers.get(before.issuerId) ?? 0
+    changes.push({ kind: 'trusted_issuer', name: nameOf(before), before, next: null, fields: [], otherUsers })
   }
   const done = new Set<string>()
   for (const [index, wanted] of configured.entries()) {
@@ -58,7 +61,8 @@ export function planIssuers(configured: readonly TrustedIssuerConfiguration[], p
     // Facts in another order are no difference.
     else next = next.map((issuer) => (issuer === after ? existingIssuer(state.trustedIssuers, issuerId) : issuer))
   }
-  return { next, changes }
+  const accepted = new Set(next.map(({ issuer }) => issuer))
+  return { next, changes, refused: new Set([...named].filter((issuer) => !accepted.has(issuer))) }
 }
 
 function editOf({ algorithms, maxLifetimeSeconds }: Omit<TrustedIssuerConfiguration, 'keys'>, keys: IssuerKeyChoice) {

@@ -12,8 +12,8 @@ import {
   removeScope,
 } from '../identities/project.ts'
 import type { ProjectConfiguration } from './configuration.ts'
-import { differencesOf, projectFacts } from './description.ts'
-import { isPruned, type PlannedChange, type Planning } from './plan.ts'
+import { differencesOf, type FieldDifference, projectFacts } from './description.ts'
+import { type ConfiguredState, isPruned, type PlannedChange, type Planning } from './plan.ts'
 
 /** The projects as they will be, and how they get there. */
 export interface PlannedProjects {
@@ -22,6 +22,8 @@ export interface PlannedProjects {
   /** The names of all that exist before or then, by id. */
   readonly names: ReadonlyMap<string, string>
   readonly changes: readonly PlannedChange[]
+  /** The projects of the configuration by name. What a rule refused of them is not in `byName`, and is a mistake already. */
+  readonly wanted: ReadonlyMap<string, ProjectConfiguration>
 }
 
 export function planProjects(configured: readonly ProjectConfiguration[], planning: Planning): PlannedProjects {
@@ -54,18 +56,20 @@ export function planProjects(configured: readonly ProjectConfiguration[], planni
       before: project,
       next: null,
       fields: [],
+      otherUsers: state.otherHolders.projects.get(project.projectId) ?? 0,
     })
   }
   assertAudiencesFree(configured, byName, planning)
   const names = new Map([...state.projects, ...byName.values()].map(({ projectId, name }) => [projectId, name]))
-  return { byName, names, changes }
+  const wanted = new Map(configured.map((project) => [project.name, project]))
+  return { byName, names, changes, wanted }
 }
 
 function planProject(
   wanted: ProjectConfiguration,
   path: string,
   before: Project | undefined,
-  { options, mistakes, claim }: Planning,
+  { state, options, mistakes, claim }: Planning,
 ): Extract<PlannedChange, { kind: 'project' }> {
   const name = { kind: 'project', name: wanted.name } as const
   if (before !== undefined) claim(path, name, before.projectId)
@@ -88,7 +92,19 @@ function planProject(
     adding((project, audience) => addAudience(project, audience, options.issuer), 'audiences'),
   )
   const facts = projectFacts(before ?? createProject(next.projectId, next.name, next.createdAt))
-  return { kind: 'project', name, before, next, fields: differencesOf(facts, projectFacts(next)) }
+  const fields = differencesOf(facts, projectFacts(next)).map((field) => withOtherHolders(field, next, state))
+  return { kind: 'project', name, before, next, fields }
+}
+
+/** Roles and scopes that are taken away are taken away from all users. */
+function withOtherHolders(
+  difference: FieldDifference,
+  { projectId }: Project,
+  { otherHolders }: ConfiguredState,
+): FieldDifference {
+  const { field, before } = difference
+  if (before === '' || (field !== 'roles' && field !== 'scopes')) return difference
+  return { ...difference, otherUsers: otherHolders[field].get(projectId)?.get(before) ?? 0 }
 }
 
 /** An audience belongs to one project. It may move from one to another in one step. */

@@ -1,7 +1,6 @@
 /**
  * The service users of a plan, with their grants. Their credentials are in `plan-credentials.ts`.
  */
-import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
 import type { Project } from '../identities/project.ts'
 import {
   createServiceUser,
@@ -17,12 +16,13 @@ import type { ConfiguredUser, ServiceUserConfiguration } from './configuration.t
 import { claimsInWords, differencesOf, type Names, userFacts } from './description.ts'
 import { isPruned, type PlannedChange, type Planning } from './plan.ts'
 import { planCredentials } from './plan-credentials.ts'
+import type { PlannedIssuers } from './plan-issuers.ts'
 import type { PlannedProjects } from './plan-projects.ts'
 
 /** What users refer to, as it will be. */
 export interface Surroundings {
   readonly projects: PlannedProjects
-  readonly trustedIssuers: readonly TrustedIssuer[]
+  readonly issuers: Pick<PlannedIssuers, 'next' | 'refused'>
 }
 
 /** The users as they will be, and how they get there. */
@@ -44,9 +44,9 @@ export function planUsers(
   planning: Planning,
 ): PlannedUsers {
   const { state, options, mistakes, claim } = planning
-  const { projects, trustedIssuers } = surroundings
+  const { projects } = surroundings
   const issuers = new Map(
-    [...state.trustedIssuers, ...trustedIssuers].map(({ issuerId, issuer }) => [issuerId, issuer]),
+    [...state.trustedIssuers, ...surroundings.issuers.next].map(({ issuerId, issuer }) => [issuerId, issuer]),
   )
   const names: Names = { projects: projects.names, issuers, thumbprintOf: options.thumbprintOf }
   const existing = Map.groupBy(state.users, ({ projectName, name }) => keyOf(projectName, name))
@@ -189,7 +189,7 @@ function planGrants(
       if (project.roles.includes(role)) {
         keeps.add(keyOf(project.projectId, role))
         next = grantProjectRole(next, project.projectId, role)
-      } else
+      } else if (!projects.wanted.get(name)?.roles.includes(role))
         mistakes.add(
           `${path}.projectRoles[${index}].roles[${place}]`,
           'project_role_not_found',
@@ -203,7 +203,7 @@ function planGrants(
   for (const scope of before.customScopes) if (!wanted.scopes.includes(scope)) next = revokeScope(next, scope)
   for (const [index, scope] of wanted.scopes.entries()) {
     if (own?.scopes.includes(scope)) next = grantScope(next, scope)
-    else
+    else if (!projects.wanted.get(wanted.project)?.scopes.includes(scope))
       mistakes.add(
         `${path}.scopes[${index}]`,
         'project_scope_not_found',

@@ -29,8 +29,22 @@ export interface ConfiguredState {
   readonly otherOwners: number
   /** How many users of these projects are not among `users`, by id. */
   readonly otherUsers: ReadonlyMap<string, number>
+  /** What users that are not among `users` have, and lose with it. */
+  readonly otherHolders: OtherHolders
   /** The project that has each audience of the configuration, by its id. */
   readonly audiences: ReadonlyMap<string, string>
+}
+
+/** How many users have something, by its id; those that are not among the users of a state. What none has is left out. */
+export interface OtherHolders {
+  /** Of a role of a project. */
+  readonly roles: ReadonlyMap<string, ReadonlyMap<string, number>>
+  /** Of a custom scope of a project. */
+  readonly scopes: ReadonlyMap<string, ReadonlyMap<string, number>>
+  /** Of any role in a project or over it. */
+  readonly projects: ReadonlyMap<string, number>
+  /** Of an identity of a trusted issuer. */
+  readonly trustedIssuers: ReadonlyMap<string, number>
 }
 
 /** How to apply a configuration, and the limits of the instance. */
@@ -51,7 +65,12 @@ export interface PlanOptions {
 }
 
 /** One resource that becomes another. `before` undefined: it is created. `next` null: it is deleted. */
-export type PlannedChange = { readonly name: ResourceName; readonly fields: readonly FieldDifference[] } & (
+export type PlannedChange = {
+  readonly name: ResourceName
+  readonly fields: readonly FieldDifference[]
+  /** How many users that the plan does not name lose something if it is deleted. */
+  readonly otherUsers?: number
+} & (
   | { readonly kind: 'project'; readonly before: Project | undefined; readonly next: Project | null }
   | {
       readonly kind: 'service_user'
@@ -120,7 +139,7 @@ export function planConfiguration(
 
   const projects = planProjects(configuration.projects, planning)
   const issuers = planIssuers(configuration.trustedIssuers, planning)
-  const users = planUsers(configuration.serviceUsers, { projects, trustedIssuers: issuers.next }, planning)
+  const users = planUsers(configuration.serviceUsers, { projects, issuers }, planning)
   assertProjectsEmpty(projects.changes, users.changes, planning)
   assertOwners(users.changes, planning)
   const policy = planPolicy(configuration.rotationPolicy, planning)

@@ -43,10 +43,19 @@ export interface ConsoleSession {
   readonly lastUsedAt: Date
 }
 
-/** All links and sessions of an instance. */
-export interface SignIns {
-  readonly links: readonly SignInLink[]
+/** A row with a wrong MAC. It signs no browser in, and nothing of it is believed but the id by which it is ended. */
+export type UnreadableSession = Pick<ConsoleSession, 'sessionId'>
+
+/** All sessions of an instance. */
+export interface Sessions {
   readonly sessions: readonly ConsoleSession[]
+  /** They count for no limit, and stay until they are ended, so that an owner sees them. */
+  readonly unreadable: readonly UnreadableSession[]
+}
+
+/** All links and sessions of an instance. */
+export interface SignIns extends Sessions {
+  readonly links: readonly SignInLink[]
 }
 
 /** What of a session its end depends on. */
@@ -68,8 +77,9 @@ export function isOpen({ expiresAt, lastUsedAt }: SessionDates, now: Date): bool
 }
 
 /** The links and sessions that have not ended. */
-function openSignIns({ links, sessions }: SignIns, clock: Date): SignIns {
+function openSignIns({ links, sessions, unreadable }: SignIns, clock: Date): SignIns {
   return {
+    unreadable,
     links: links.filter(({ expiresAt }) => clock < expiresAt),
     sessions: sessions.filter((session) => isOpen(session, clock)),
   }
@@ -138,14 +148,14 @@ function openSessionFor(signIns: SignIns, { clock, ...facts }: NewSession & { re
   }
 }
 
-/** @throws {DomainError} `console_session_not_found`, also for one that has ended. */
+/** Ends a session, readable or not. @throws {DomainError} `console_session_not_found`, also for one that has ended. */
 export function endSession(signIns: SignIns, sessionId: string, clock: Date): SignIns {
   const open = openSignIns(signIns, clock)
-  const sessions = open.sessions.filter((session) => session.sessionId !== sessionId)
-  if (sessions.length === open.sessions.length) {
+  const isOther = (session: UnreadableSession) => session.sessionId !== sessionId
+  if (open.sessions.every(isOther) && open.unreadable.every(isOther)) {
     throw new DomainError('console_session_not_found', 'there is no such session of the console')
   }
-  return { ...open, sessions }
+  return { ...open, sessions: open.sessions.filter(isOther), unreadable: open.unreadable.filter(isOther) }
 }
 
 /** The same refusal for a code that never existed, was used, or has expired. */

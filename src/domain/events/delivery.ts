@@ -51,8 +51,8 @@ export type DeliveryOutcome =
   | { readonly kind: 'delivered' }
   /** The receiver has refused this event: another one may succeed. */
   | { readonly kind: 'rejected'; readonly reason: string }
-  /** Nothing would be delivered now. */
-  | { readonly kind: 'unavailable'; readonly reason: string }
+  /** Nothing would be delivered now. The receiver may say for how long (`Retry-After`), in seconds. */
+  | { readonly kind: 'unavailable'; readonly reason: string; readonly retryAfterSeconds?: number | undefined }
   /** The receiver wants no more events. */
   | { readonly kind: 'gone'; readonly reason: string }
 
@@ -68,6 +68,12 @@ const MAX_AHEAD_SECONDS = 30
 /** The longest is how late a receiver that is back learns it. */
 const RETRY: Backoff = { first: 5000, longest: 15 * 60_000 }
 
+/**
+ * What a receiver is granted that asks for a longer wait, in seconds. It can hold back its own events for as long by not answering; but the
+ * mistake of a moment shall not stop them for a day.
+ */
+const MAX_RETRY_AFTER_SECONDS = 3600
+
 /** The share by which waits are shortened at random, so that a receiver that is back is not asked by all at once. */
 const JITTER = 0.2
 
@@ -80,13 +86,17 @@ const TRIED_SECONDS = 3 * 86_400
 /** Statuses with which a receiver rejects an event itself. Others, such as 401 and 404, tell that nothing would be accepted. */
 const REJECTIONS = [400, 409, 413, 415, 422, 500]
 
-/** The outcome that a status stands for. */
-export function outcomeOf(status: number): DeliveryOutcome {
+/** Statuses with which a receiver can ask for a wait (RFC 9110 §10.2.3, RFC 6585 §4). */
+const RETRY_LATER = [429, 503]
+
+/** The outcome that a status stands for. @param retryAfterSeconds How long a wait the receiver asks for, if it does. */
+export function outcomeOf(status: number, retryAfterSeconds?: number): DeliveryOutcome {
   if (status >= 200 && status < 300) return { kind: 'delivered' }
   if (status >= 300 && status < 400)
     return { kind: 'unavailable', reason: `answers with status ${status}, a redirect, which is not followed` }
   const reason = `answers with status ${status}`
   if (status === 410) return { kind: 'gone', reason }
+  if (RETRY_LATER.includes(status)) return { kind: 'unavailable', reason, retryAfterSeconds }
   return { kind: REJECTIONS.includes(status) ? 'rejected' : 'unavailable', reason }
 }
 
@@ -111,7 +121,7 @@ export function resumed(delivery: Delivery): Delivery {
 
 /** Whether a process may begin to deliver. */
 export function isDue({ lease, nextAttemptAt }: Delivery, now: Date): boolean {
-  return hasPassed(lease?.until, LEASE_SECONDS, now) && hasPassed(nextAttemptAt, RETRY.longest / 1000, now)
+  return hasPassed(lease?.until, LEASE_SECONDS, now) && hasPassed(nextAttemptAt, MAX_RETRY_AFTER_SECONDS, now)
 }
 
 /** @param id Unique. */
@@ -145,9 +155,17 @@ export function afterAttempt(
     const givenUp = delivery.givenUp + 1
     return { next: { ...passed(delivery, position), lastFailure, givenUp }, isGivenUp: true }
   }
-  const wait = backoffMillis(failing.failures, { ...RETRY, jitter: JITTER * attempt.random })
-  const nextAttemptAt = after(now, wait / 1000)
+  const nextAttemptAt = after(now, waitAfter(failing.failures, attempt))
   return { next: { ...delivery, failing, lastFailure, nextAttemptAt }, isGivenUp: false }
+}
+
+/** In seconds. A receiver can only make it longer. */
+function waitAfter(failures: number, { outcome, random }: Attempt): number {
+  const asked = outcome.kind === 'unavailable' ? (outcome.retryAfterSeconds ?? 0) : 0
+  return Math.max(
+    backoffMillis(failures, { ...RETRY, jitter: JITTER * random }) / 1000,
+    Math.min(asked, MAX_RETRY_AFTER_SECONDS),
+  )
 }
 
 /** Past an event. */

@@ -5,9 +5,9 @@
  */
 import { DomainError } from '../errors.ts'
 import { isLive } from './credential.ts'
-import { allows, allowsInProject, PERMISSIONS, type Permission } from './permission.ts'
+import { allows, type Permission } from './permission.ts'
 import { type Project, projectNotFound, roleNotFound } from './project.ts'
-import { permissionMissing, type RoleHolder, reachesProject, reachesUser, reachOf } from './reach.ts'
+import { lackedPermission, permissionMissing, type RoleHolder, reachesProject, reachesUser, reachOf } from './reach.ts'
 import type { ServiceUser } from './service-user.ts'
 
 /** The right of a caller to a change. */
@@ -116,20 +116,14 @@ function assertReachesProject(
  *
  * @throws {DomainError} `permission_not_held`.
  */
-function assertHoldsAll(holder: RoleHolder, { instanceRoles, managedProjects }: ServiceUser): void {
-  for (const permission of PERMISSIONS) {
-    if (allows(holder.instanceRoles, permission)) continue
-    const isElsewhere = [...managedProjects].some(
-      ([projectId, role]) =>
-        allowsInProject(role, permission) && !reachesProject(reachOf(holder, permission), projectId),
-    )
-    if (!isElsewhere && !allows(instanceRoles, permission)) continue
-    throw new DomainError(
-      'permission_not_held',
-      `the user has or would have the permission ${permission} where you do not: only a caller who has it too may change the user`,
-      { metadata: { permission } },
-    )
-  }
+function assertHoldsAll(holder: RoleHolder, user: ServiceUser): void {
+  const permission = lackedPermission(holder, user)
+  if (permission === undefined) return
+  throw new DomainError(
+    'permission_not_held',
+    `the user has or would have the permission ${permission} where you do not: only a caller who has it too may change the user`,
+    { metadata: { permission } },
+  )
 }
 
 /** Whether the caller reaches the user by no role. */

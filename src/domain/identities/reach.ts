@@ -52,6 +52,21 @@ export function reachesUser(reach: Reach, { userId, projectId }: Pick<ServiceUse
   return reachesProject(reach, projectId) || (reach.kind === 'limited' && reach.userId === userId)
 }
 
+/** A permission that a user has somewhere and `holder` does not have there; undefined if there is none. */
+export function lackedPermission(
+  holder: RoleHolder,
+  { instanceRoles, managedProjects }: Omit<RoleHolder, 'userId'>,
+): Permission | undefined {
+  return PERMISSIONS.find((permission) => {
+    if (allows(holder.instanceRoles, permission)) return false
+    const isElsewhere = [...managedProjects].some(
+      ([projectId, role]) =>
+        allowsInProject(role, permission) && !reachesProject(reachOf(holder, permission), projectId),
+    )
+    return isElsewhere || allows(instanceRoles, permission)
+  })
+}
+
 /** The project, as one who may not see it finds it. */
 export function visibleProject(reach: Reach, project: Project | undefined): Project | undefined {
   return project !== undefined && reachesProject(reach, project.projectId) ? project : undefined

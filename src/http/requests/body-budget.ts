@@ -9,7 +9,7 @@
 import { IncomingMessage, type ServerResponse } from 'node:http'
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import { LogThrottle } from '../../domain/log-throttle.ts'
-import type { Log } from '../../domain/ports.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import { type Connections, isComplete } from '../connections/connections.ts'
 import { LinkedList, ListItem } from '../connections/linked-list.ts'
 import type { Refusal } from './exchange.ts'

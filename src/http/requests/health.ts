@@ -1,7 +1,7 @@
 /**
  * The liveness and readiness probes, `/healthz` and `/readyz`.
  */
-import type { Readiness } from '../../domain/ports.ts'
+import type { Readiness } from '../../domain/ports/runtime.ts'
 import { type Handler, sendJson } from './exchange.ts'
 
 /** 200 while the process runs. */

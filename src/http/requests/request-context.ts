@@ -6,7 +6,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import type { PresentedCertificate } from '../../domain/identities/token-binding.ts'
-import type { GrantFacts, RequestContext } from '../../domain/ports.ts'
+import type { GrantFacts, RequestContext } from '../../domain/ports/runtime.ts'
 import { type CertificateReader, noCertificates } from '../tls/client-certificates.ts'
 import type { AddressReader } from './client-address.ts'
 

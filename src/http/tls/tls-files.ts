@@ -6,7 +6,7 @@ import { X509Certificate } from 'node:crypto'
 import { unwatchFile, watchFile } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
-import type { Log } from '../../domain/ports.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import { Reloader } from './reloader.ts'
 
 /** Paths of PEM files. */

@@ -8,7 +8,8 @@
 import { createHash } from 'node:crypto'
 import { type Client, errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider'
 import { isCompactJws } from '../../domain/compact-jws.ts'
-import type { CredentialUses, RequestContext } from '../../domain/ports.ts'
+import type { CredentialUses } from '../../domain/ports/records.ts'
+import type { RequestContext } from '../../domain/ports/runtime.ts'
 import { OAUTH_PATHS } from '../endpoints.ts'
 import { toUnavailable } from '../errors.ts'
 

@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http'
 import { userResource } from '../../app/audit/audit-resources.ts'
 import type { AuditTrail } from '../../app/audit/audit-trail.ts'
 import { ANONYMOUS } from '../../domain/audit.ts'
-import type { RequestContext } from '../../domain/ports.ts'
+import type { RequestContext } from '../../domain/ports/runtime.ts'
 import { OAUTH_PATHS } from '../endpoints.ts'
 
 /** The action of a request to each endpoint that authenticates clients. */

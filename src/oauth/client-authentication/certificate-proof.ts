@@ -6,7 +6,8 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { provedCertificate } from '../../domain/identities/client-certificate.ts'
-import type { ClientCertificateVerifier, RequestContext } from '../../domain/ports.ts'
+import type { RequestContext } from '../../domain/ports/runtime.ts'
+import type { ClientCertificateVerifier } from '../../domain/ports/verification.ts'
 import type { ClaimedUser } from './claimed-user.ts'
 
 /** What a proof needs. */

@@ -9,7 +9,7 @@ import type { AttemptLimiter } from '../../app/access/attempt-limiter.ts'
 import { isLive } from '../../domain/identities/credential.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { ClientSecrets } from '../../domain/integrity.ts'
-import type { RequestContext } from '../../domain/ports.ts'
+import type { RequestContext } from '../../domain/ports/runtime.ts'
 
 /** Finds service users and compares their secrets. */
 export interface ClientDirectory {

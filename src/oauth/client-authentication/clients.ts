@@ -11,7 +11,7 @@ import { type Client, errors, type KoaContextWithOIDC, Provider } from 'oidc-pro
 import type { Attempt, AttemptLimiter } from '../../app/access/attempt-limiter.ts'
 import { splitClientId } from '../../domain/identities/client-id.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
-import type { GrantFacts, RequestContext } from '../../domain/ports.ts'
+import type { GrantFacts, RequestContext } from '../../domain/ports/runtime.ts'
 import { toTooManyFailures, toUnavailable } from '../errors.ts'
 import { federatedAssertionOf } from '../federation/federated-form.ts'
 import { FederatedProof, type FederatedProofOptions } from '../federation/federated-proof.ts'

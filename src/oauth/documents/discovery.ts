@@ -9,7 +9,7 @@ import { DPOP_ALGORITHMS } from '../../domain/identities/dpop.ts'
 import { STANDARD_SCOPES } from '../../domain/identities/token-grant.ts'
 import { ASSERTION_ALGORITHMS } from '../../domain/keys/assertion-algorithm.ts'
 import { KEY_ALGORITHM_NAMES } from '../../domain/keys/key-algorithm.ts'
-import type { ClientCertificateVerifier } from '../../domain/ports.ts'
+import type { ClientCertificateVerifier } from '../../domain/ports/verification.ts'
 import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from '../endpoints.ts'
 
 /**

@@ -8,7 +8,7 @@
 import type { IncomingMessage } from 'node:http'
 import { parse, stringify } from 'node:querystring'
 import { isIssuerName } from '../../domain/federation/trusted-issuer.ts'
-import type { FederatedAssertionContent, FederatedAssertionType } from '../../domain/ports.ts'
+import type { FederatedAssertionContent, FederatedAssertionType } from '../../domain/ports/federation.ts'
 
 /** The JWT with which a request authenticates. */
 export interface FederatedAssertion extends FederatedAssertionContent {

@@ -7,7 +7,8 @@ import { type FederatedSubject, type FederatedToken, identityOf } from '../../do
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import { formatClientId } from '../../domain/identities/client-id.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
-import type { FederatedTokenVerifier, FederatedVerification, RequestContext } from '../../domain/ports.ts'
+import type { FederatedTokenVerifier, FederatedVerification } from '../../domain/ports/federation.ts'
+import type { RequestContext } from '../../domain/ports/runtime.ts'
 import type { ClaimedUser, ClientDirectory } from '../client-authentication/claimed-user.ts'
 import type { FederatedAssertion } from './federated-form.ts'
 

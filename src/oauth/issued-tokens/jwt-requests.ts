@@ -6,7 +6,7 @@
  */
 import type { EventEmitter } from 'node:events'
 import { type Client, errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider'
-import type { Log, RequestContext } from '../../domain/ports.ts'
+import type { Log, RequestContext } from '../../domain/ports/runtime.ts'
 import { toUnavailable } from '../errors.ts'
 
 /** A request of an authenticated client about a token that has the form of a JWT. */

@@ -5,7 +5,7 @@ import { errors, type Provider } from 'oidc-provider'
 import type { Introspection } from '../../app/access/introspection.ts'
 import type { TokenRevocations } from '../../app/identities/token-revocations.ts'
 import { DomainError } from '../../domain/errors.ts'
-import type { RequestContext } from '../../domain/ports.ts'
+import type { RequestContext } from '../../domain/ports/runtime.ts'
 import type { Clients } from '../client-authentication/clients.ts'
 import { type AnswerJwtRequest, findJwtRequests, type JwtRequest } from './jwt-requests.ts'
 

@@ -3,7 +3,7 @@
  */
 import { randomFillSync } from 'node:crypto'
 import type { GrantedToken } from '../../domain/identities/token-grant.ts'
-import type { Signer } from '../../domain/ports.ts'
+import type { Signer } from '../../domain/ports/keys.ts'
 
 /** 256 bits, like the ids of oidc-provider. */
 const ID_BYTES = 32

@@ -7,7 +7,7 @@ import type { Dpop } from '../../app/access/dpop.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PresentedCertificate, TokenBinding } from '../../domain/identities/token-binding.ts'
-import type { RequestContext } from '../../domain/ports.ts'
+import type { RequestContext } from '../../domain/ports/runtime.ts'
 import { OAUTH_PATHS } from '../endpoints.ts'
 import { toUnavailable } from '../errors.ts'
 

@@ -3,7 +3,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type HeaderList, setHeaders } from '../../domain/header-list.ts'
-import type { RequestContext } from '../../domain/ports.ts'
+import type { RequestContext } from '../../domain/ports/runtime.ts'
 import { createRefuseCoding, createSendUnavailable } from '../error-responses.ts'
 import type { FastPath, Granted } from './fast-path.ts'
 import { hasContentCoding } from './form-body.ts'

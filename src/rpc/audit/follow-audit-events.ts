@@ -8,7 +8,7 @@ import {
   FollowAuditEventsResponseSchema,
 } from '../../../gen/iam/audit/v2/audit_service_pb.js'
 import type { AuditFeed } from '../../app/audit/audit-feed.ts'
-import type { AuditBatch } from '../../domain/ports.ts'
+import type { AuditBatch } from '../../domain/ports/audit.ts'
 import { actorOf } from '../authorization/actor.ts'
 import { unavailable } from '../messages/errors.ts'
 import { toDate } from '../messages/fields.ts'

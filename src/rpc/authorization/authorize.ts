@@ -12,7 +12,7 @@ import type { DeprecatedCallCounter } from '../../app/instance/deprecated-call-c
 import { ANONYMOUS } from '../../domain/audit.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { isPermission, type Permission } from '../../domain/identities/permission.ts'
-import type { Log } from '../../domain/ports.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import { toConnectError } from '../messages/errors.ts'
 import { mapStream } from '../messages/streams.ts'
 import type { CallContexts } from '../protocol/call-context.ts'

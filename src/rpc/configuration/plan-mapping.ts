@@ -38,7 +38,8 @@ export function fromPlan(
     changes: changes.map((change) => ({
       action: actionOf(change),
       resource: fromName(change.name),
-      fields: change.fields.map(({ field, before, after }) => ({ field, before, after })),
+      fields: change.fields.map(({ field, before, after, otherUsers = 0 }) => ({ field, before, after, otherUsers })),
+      otherUsers: change.otherUsers ?? 0,
     })),
     takenOver: takenOver.map(({ name }) => fromName(name)),
     serviceUsers: users.map(({ project, name, userId }) => {

@@ -5,7 +5,7 @@
  * the prefix `__Host-`, with which browsers take a cookie from its own host alone, and which asks for the path `/`.
  */
 import { CALLBACK_PATH } from '../../domain/console/paths.ts'
-import type { SignInAttempt } from '../../domain/ports.ts'
+import type { SignInAttempt } from '../../domain/ports/console.ts'
 import { cookieValue } from './cookies.ts'
 
 const NAME = 'keyturn_console_sign_in'

@@ -2,7 +2,7 @@
  * `iam.console.v2.ConsoleService`.
  */
 import { create } from '@bufbuild/protobuf'
-import { timestampFromDate } from '@bufbuild/protobuf/wkt'
+import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import {
   type ConsoleService,
@@ -10,11 +10,15 @@ import {
   type Session as WireSession,
 } from '../../../gen/iam/console/v2/console_service_pb.js'
 import type { ConsoleSessions } from '../../app/console/console-sessions.ts'
-import type { ConsoleSession } from '../../domain/console/sign-ins.ts'
+import type { ConsoleSession, UnreadableSession } from '../../domain/console/sign-ins.ts'
 import { actorOf } from '../authorization/actor.ts'
 import { type DateAndId, listOldestFirst } from '../messages/paging.ts'
 
-const sortKeyOf = ({ createdAt, sessionId }: ConsoleSession): DateAndId => ({ date: createdAt, id: sessionId })
+/** Those that cannot be read come first: their dates are not believed. */
+const sortKeyOf = ({ creationDate, sessionId }: WireSession): DateAndId => ({
+  date: creationDate === undefined ? new Date(0) : timestampDate(creationDate),
+  id: sessionId,
+})
 
 /** Answers the calls of the service. */
 export function consoleService(
@@ -28,8 +32,10 @@ export function consoleService(
     },
 
     async listSessions(req) {
-      const { items, nextPageToken } = await listOldestFirst(req, await sessions.list(), sortKeyOf)
-      return { sessions: items.map(fromSession), nextPageToken }
+      const { sessions: readable, unreadable } = await sessions.list()
+      const all = [...unreadable.map(fromUnreadable), ...readable.map(fromSession)]
+      const { items, nextPageToken } = await listOldestFirst(req, all, sortKeyOf)
+      return { sessions: [...items], nextPageToken }
     },
 
     async revokeSession(req, context) {
@@ -49,4 +55,8 @@ function fromSession(session: ConsoleSession): WireSession {
     lastUseDate: timestampFromDate(session.lastUsedAt),
     clientAddress: session.clientAddress,
   })
+}
+
+function fromUnreadable({ sessionId }: UnreadableSession): WireSession {
+  return create(SessionSchema, { sessionId, unreadable: true })
 }

@@ -11,11 +11,11 @@ import type { SessionAccess, SessionCaller } from '../../app/console/session-acc
 import { DomainError } from '../../domain/errors.ts'
 import { formatClientId } from '../../domain/identities/client-id.ts'
 import { permissionsAnywhere } from '../../domain/identities/reach.ts'
-import type { Log, RequestContext } from '../../domain/ports.ts'
+import type { Log, RequestContext } from '../../domain/ports/runtime.ts'
 import { requestIdOf } from '../authorization/actor.ts'
 import { invalidArgument, toConnectError } from '../messages/errors.ts'
 import { labelOf } from '../protocol/call-context.ts'
-import type { Answer } from '../routes.ts'
+import type { Answer } from '../rpc-route.ts'
 import { isUse } from './same-origin.ts'
 import { clearCookie, readCookie, setCookie } from './session-cookie.ts'
 
@@ -27,6 +27,8 @@ export interface SessionEndpointOptions {
   readonly sessions: Pick<ConsoleSessions, 'open' | 'signOut'>
   readonly access: Pick<SessionAccess, 'authenticate'>
   readonly baseUrl: string
+  /** The page says until when tokens work, also to users who may not see the settings of the instance. */
+  readonly tokenLifetimeSeconds: number
   /** Where the page can send a browser to sign in; null: only links sign in. */
   readonly signInPath: string | null
   readonly requestContext: Pick<RequestContext, 'addressOf' | 'identified' | 'refused'>
@@ -35,7 +37,7 @@ export interface SessionEndpointOptions {
 
 /** Answers by method. */
 export function sessionEndpoint(options: SessionEndpointOptions): Readonly<Record<'GET' | 'POST' | 'DELETE', Answer>> {
-  const { sessions, access, baseUrl, signInPath, requestContext, log } = options
+  const { sessions, access, baseUrl, tokenLifetimeSeconds, signInPath, requestContext, log } = options
   const isSecure = new URL(baseUrl).protocol === 'https:'
   const browserOf = (req: IncomingMessage) => {
     return { requestId: requestIdOf(headerOf(req)), clientAddress: requestContext.addressOf(req) }
@@ -66,7 +68,9 @@ export function sessionEndpoint(options: SessionEndpointOptions): Readonly<Recor
     }
 
   return {
-    GET: refusing(async (req, res) => sendJson(req, res, 200, describe(await callerOf(req)))),
+    GET: refusing(async (req, res) =>
+      sendJson(req, res, 200, { ...describe(await callerOf(req)), tokenLifetimeSeconds }),
+    ),
 
     POST: refusing(async (req, res) => {
       const { session, cookie } = await sessions.open(await readCode(req), browserOf(req))
@@ -95,6 +99,8 @@ function describe({ user, session }: SessionCaller): object {
     clientId: formatClientId(user),
     expiresAt: session.expiresAt.toISOString(),
     permissions: permissionsAnywhere(user),
+    instanceRoles: user.instanceRoles,
+    managedProjects: Object.fromEntries(user.managedProjects),
   }
 }
 

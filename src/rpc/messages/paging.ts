@@ -5,7 +5,7 @@
  * of the same list with other filters, is refused. It is neither secret nor authenticated.
  */
 import { createHash } from 'node:crypto'
-import type { Page } from '../../domain/ports.ts'
+import type { Page } from '../../domain/ports/page.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { invalidField } from './violations.ts'
 

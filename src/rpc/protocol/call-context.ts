@@ -4,7 +4,7 @@
 import { Code, type ConnectError, type ContextValues, createContextKey, createContextValues } from '@connectrpc/connect'
 import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.js'
 import type { PresentedCertificate } from '../../domain/identities/token-binding.ts'
-import type { RequestContext } from '../../domain/ports.ts'
+import type { RequestContext } from '../../domain/ports/runtime.ts'
 import type { StreamOrigin } from '../public/stream-limiter.ts'
 
 const REQUEST = createContextKey<CallRequest | undefined>(undefined, {

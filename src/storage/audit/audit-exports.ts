@@ -2,7 +2,7 @@
  * The `AuditExports` on a database: one row for each kind of export.
  */
 import { sql } from 'kysely'
-import type { AuditExports } from '../../domain/ports.ts'
+import type { AuditExports } from '../../domain/ports/audit.ts'
 import { CLOCK } from '../instance/instance-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'

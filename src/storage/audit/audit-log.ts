@@ -3,10 +3,12 @@
  */
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { AuditEvent, AuditFilter } from '../../domain/audit.ts'
-import type { AuditLog, Page } from '../../domain/ports.ts'
+import type { AuditLog } from '../../domain/ports/audit.ts'
+import type { Page } from '../../domain/ports/page.ts'
 import { type DeletedEvent, hasWebhooks, noteExpired } from '../events/expired-events.ts'
 import { CLOCK } from '../instance/instance-row.ts'
 import type { Database } from '../postgres/database.ts'
+import { guardCommits } from '../postgres/hanging-commits.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 import { insertAuditEvent, toAuditEvent } from './audit-event-row.ts'
@@ -17,6 +19,7 @@ const DELETE_BATCH = 1000
 
 /** The audit trail of a migrated database. */
 export function createAuditLog({ db }: Database): AuditLog {
+  const guarded = guardCommits({ db })
   const deleteBatch = async (trx: Transaction<Tables>, before: Date): Promise<number> => {
     const oldest = trx
       .selectFrom('audit_events')
@@ -35,7 +38,7 @@ export function createAuditLog({ db }: Database): AuditLog {
   return {
     refuse: (entry, outcome, omission) =>
       usingStorageWithRetries(async () => {
-        await insertAuditEvent(db, entry, { at: await readClock(db), outcome, omission })
+        await guarded(async () => insertAuditEvent(db, entry, { at: await readClock(db), outcome, omission }))
       }),
 
     list: (filter, page) =>

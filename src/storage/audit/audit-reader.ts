@@ -7,7 +7,7 @@
 import { type SqlBool, sql } from 'kysely'
 import type { AuditFilter } from '../../domain/audit.ts'
 import { DomainError } from '../../domain/errors.ts'
-import type { AuditBatch, AuditReader } from '../../domain/ports.ts'
+import type { AuditBatch, AuditReader } from '../../domain/ports/audit.ts'
 import type { Database } from '../postgres/database.ts'
 import { IN_RECOVERY, isStandby } from '../postgres/standby.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'

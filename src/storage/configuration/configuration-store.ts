@@ -6,7 +6,7 @@ import type { ConfigurationPlan, ConfiguredState } from '../../domain/configurat
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import { type ChangedUsers, changedByIssuers } from '../../domain/identities/changed-users.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
-import type { ConfigurationChange, ConfigurationStore } from '../../domain/ports.ts'
+import type { ConfigurationChange, ConfigurationStore } from '../../domain/ports/configuration.ts'
 import { latest } from '../../domain/time.ts'
 import { writeTrustedIssuers } from '../federation/trusted-issuer-row.ts'
 import { type ProjectChange, writeProjects } from '../identities/project-row.ts'

@@ -8,7 +8,7 @@ import { DomainError } from '../../domain/errors.ts'
 import type { Project } from '../../domain/identities/project.ts'
 import { projectsOf, type ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
-import type { ConfigurationSelection, ConfigurationSubject, SelectedState } from '../../domain/ports.ts'
+import type { ConfigurationSelection, ConfigurationSubject, SelectedState } from '../../domain/ports/configuration.ts'
 import { readTrustedIssuers } from '../federation/trusted-issuer-row.ts'
 import { readProjectsByIds } from '../identities/project-row.ts'
 import { countOwnersBut, readServiceUsers } from '../identities/service-user-row.ts'
@@ -17,6 +17,7 @@ import { readRotation } from '../keys/rotation-row.ts'
 import { inChunks } from '../schema/chunks.ts'
 import type { Tables } from '../schema/tables.ts'
 import { readLabels } from './label-rows.ts'
+import { countOtherHolders, takenAway } from './other-holders.ts'
 
 /** Users that one plan is made on: as many as a configuration may have, and as many that it prunes. */
 const MAX_USERS = 2 * MAX_CONFIGURED_USERS
@@ -42,15 +43,18 @@ export async function readConfiguredState(
   const projects = await readProjectsByIds(db, [...(await findProjectIds(db, subject)), ...users.flatMap(projectsOf)])
   const trustedIssuers = await readTrustedIssuers(db, macs)
   const ids = [projects.map(({ projectId }) => projectId), userIds, trustedIssuers.map(({ issuerId }) => issuerId)]
+  const labels = await readLabels(db, ids.flat())
+  const taken = takenAway(subject, { projects, trustedIssuers, labels })
   return {
     version: await readVersion(db),
     projects,
     users,
     trustedIssuers,
     policy: (await readRotation(db)).policy,
-    labels: await readLabels(db, ids.flat()),
+    labels,
     otherOwners: await countOwnersBut(db, userIds),
     otherUsers: await countUsersBut(db, userIds, projects),
+    otherHolders: await countOtherHolders(db, taken, userIds),
     audiences: await findAudiences(db, subject.audiences),
   }
 }

@@ -2,22 +2,32 @@
  * Sign-in links and sessions of the console as rows, in both directions. A row whose MAC is wrong is refused, never repaired.
  */
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
-import type { ConsoleSession, SignInLink, SignIns } from '../../domain/console/sign-ins.ts'
+import type { ConsoleSession, Sessions, SignInLink, SignIns, UnreadableSession } from '../../domain/console/sign-ins.ts'
 import type { ConsoleSecrets } from '../../domain/integrity.ts'
 import { UnreadableRow } from '../../domain/unreadable-row.ts'
 import { difference } from '../identities/difference.ts'
 import type { Tables } from '../schema/tables.ts'
 
-/** All links and sessions. @throws {UnreadableRow} if the MAC of one is wrong. */
+/** All links and sessions. @throws {UnreadableRow} if the MAC of a link is wrong. */
 export async function readSignIns(db: Kysely<Tables>, secrets: ConsoleSecrets): Promise<SignIns> {
   const links = await db.selectFrom('sign_in_links').selectAll().execute()
-  return { links: links.map((row) => toLink(row, secrets)), sessions: await readSessions(db, secrets) }
+  return { links: links.map((row) => toLink(row, secrets)), ...(await readSessions(db, secrets)) }
 }
 
-/** All sessions, oldest first. @throws {UnreadableRow} */
-export async function readSessions(db: Kysely<Tables>, secrets: ConsoleSecrets): Promise<readonly ConsoleSession[]> {
+/** All sessions, oldest first. One row with a wrong MAC must not hide the others, nor keep people from signing in. */
+export async function readSessions(db: Kysely<Tables>, secrets: ConsoleSecrets): Promise<Sessions> {
   const query = db.selectFrom('console_sessions').selectAll().orderBy('creation_date').orderBy('session_id')
-  return (await query.execute()).map((row) => toSession(row, secrets))
+  const sessions: ConsoleSession[] = []
+  const unreadable: UnreadableSession[] = []
+  for (const row of await query.execute()) {
+    try {
+      sessions.push(toSession(row, secrets))
+    } catch (error) {
+      if (!(error instanceof UnreadableRow)) throw error
+      unreadable.push({ sessionId: row.session_id })
+    }
+  }
+  return { sessions, unreadable }
 }
 
 /** @throws {UnreadableRow} */
@@ -52,13 +62,14 @@ export async function writeSignIns(
 ): Promise<boolean> {
   const links = difference(before.links, next.links, ({ hash }) => Buffer.from(hash).toString('hex'))
   const sessions = difference(before.sessions, next.sessions, ({ sessionId }) => sessionId)
+  const unreadable = difference(before.unreadable, next.unreadable, ({ sessionId }) => sessionId)
+  const ended = [...sessions.removed, ...unreadable.removed].map(({ sessionId }) => sessionId)
   if (links.removed.length > 0) {
     const hashes = links.removed.map(({ hash }) => hash)
     await trx.deleteFrom('sign_in_links').where(sql<boolean>`hash = any(${hashes}::bytea[])`).execute()
   }
-  if (sessions.removed.length > 0) {
-    const ids = sessions.removed.map(({ sessionId }) => sessionId)
-    await trx.deleteFrom('console_sessions').where(sql<boolean>`session_id = any(${ids}::uuid[])`).execute()
+  if (ended.length > 0) {
+    await trx.deleteFrom('console_sessions').where(sql<boolean>`session_id = any(${ended}::uuid[])`).execute()
   }
   if (links.added.length > 0) {
     const rows = links.added.map((link) => toLinkRow(link, secrets))
@@ -68,7 +79,7 @@ export async function writeSignIns(
     const rows = sessions.added.map((session) => toSessionRow(session, secrets))
     await trx.insertInto('console_sessions').values(rows).execute()
   }
-  return [links, sessions].some(({ removed, added }) => removed.length + added.length > 0)
+  return [links, sessions, unreadable].some(({ removed, added }) => removed.length + added.length > 0)
 }
 
 /** Ends what users have at the console. */

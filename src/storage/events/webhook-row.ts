@@ -20,7 +20,14 @@ export async function readWebhooks(db: Kysely<Tables>): Promise<readonly Webhook
 
 /** One webhook; its delivery is locked until the transaction ends. @throws {UnreadableRow} */
 export async function lockWebhook(trx: Transaction<Tables>, webhookId: string): Promise<Webhook | undefined> {
-  const row = await selectWebhooks(trx).where('w.webhook_id', '=', webhookId).forUpdate('d').executeTakeFirst()
+  // In a statement of its own: one that waits for the lock goes on with the row of `webhooks` from before it waited.
+  await trx
+    .selectFrom('webhook_deliveries')
+    .select('webhook_id')
+    .where('webhook_id', '=', webhookId)
+    .forUpdate()
+    .execute()
+  const row = await selectWebhooks(trx).where('w.webhook_id', '=', webhookId).executeTakeFirst()
   return row === undefined ? undefined : toWebhook(row)
 }
 

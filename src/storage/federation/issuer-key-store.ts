@@ -4,7 +4,7 @@
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import { NO_USER } from '../../domain/identities/changed-users.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
-import type { IssuerKeyStore, IssuerKeyUpdate } from '../../domain/ports.ts'
+import type { IssuerKeyStore, IssuerKeyUpdate } from '../../domain/ports/federation.ts'
 import { changeInstance } from '../instance/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'

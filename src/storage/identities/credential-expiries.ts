@@ -2,7 +2,7 @@
  * The `CredentialExpiries` on a database. Announcements are marked in `expiry_notices`, in the statement that writes their events.
  */
 import { type RawBuilder, sql } from 'kysely'
-import type { CredentialCounts, CredentialExpiries, CredentialKind } from '../../domain/ports.ts'
+import type { CredentialCounts, CredentialExpiries, CredentialKind } from '../../domain/ports/credential-expiries.ts'
 import { CLOCK } from '../instance/instance-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'

@@ -5,9 +5,11 @@
 import { sql } from 'kysely'
 import { Batches } from '../../domain/batches.ts'
 import { databaseBusy } from '../../domain/errors.ts'
-import type { CredentialUses } from '../../domain/ports.ts'
+import type { CredentialUses } from '../../domain/ports/records.ts'
 import { isUuid } from '../../domain/uuid.ts'
+import { ASYNCHRONOUS_COMMIT } from '../postgres/asynchronous-commit.ts'
 import type { Database } from '../postgres/database.ts'
+import { guardCommits } from '../postgres/hanging-commits.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 
 /** How long used assertions are kept after they expire: the clocks of replicas and database may differ. */
@@ -30,6 +32,7 @@ interface AssertionUse {
 /** The uses of credentials in a migrated database. */
 export function createCredentialUses({ db }: Database): CredentialUses {
   const expiredBefore = sql<Date>`clock_timestamp() - make_interval(secs => ${sql.lit(CLOCK_TOLERANCE_SECONDS)})`
+  const guarded = guardCommits({ db })
   let usesSinceCleanup = 0
 
   const deleteExpired = async (): Promise<void> => {
@@ -59,13 +62,13 @@ export function createCredentialUses({ db }: Database): CredentialUses {
     usesSinceCleanup += uses.length
     // Before the uses, so that the clients can try again if it fails.
     if (usesSinceCleanup >= CLEANUP_INTERVAL) {
-      await usingStorageWithRetries(deleteExpired)
+      await usingStorageWithRetries(() => guarded(deleteExpired))
       usesSinceCleanup = 0
     }
     const first = new Map(uses.toReversed().map((use) => [use.id, use]))
     // In the same order everywhere, so that batches of two replicas do not wait for each other.
     const distinct = [...first.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1))
-    const inserted = new Set(await usingStorageWithRetries(() => insert(distinct)))
+    const inserted = new Set(await usingStorageWithRetries(() => guarded(() => insert(distinct))))
     return uses.map((use) => first.get(use.id) === use && inserted.has(use.id))
   }
   const batches = new Batches({
@@ -84,8 +87,9 @@ export function createCredentialUses({ db }: Database): CredentialUses {
       const dates = known.map(([, at]) => at.toISOString())
       await usingStorageWithRetries(async () => {
         await sql`
+          with committing as (${ASYNCHRONOUS_COMMIT})
           update client_secrets as s set last_use_date = u.use_date
-          from unnest(${secretIds}::uuid[], ${dates}::timestamptz[]) as u (secret_id, use_date)
+          from committing, unnest(${secretIds}::uuid[], ${dates}::timestamptz[]) as u (secret_id, use_date)
           where s.secret_id = u.secret_id and (s.last_use_date is null or s.last_use_date < u.use_date)`.execute(db)
       })
     },

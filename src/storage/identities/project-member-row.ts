@@ -4,7 +4,7 @@
 import type { Kysely } from 'kysely'
 import { parseProjectMemberRole } from '../../domain/identities/permission.ts'
 import type { ProjectMember } from '../../domain/identities/project.ts'
-import type { Page } from '../../domain/ports.ts'
+import type { Page } from '../../domain/ports/page.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import type { Tables } from '../schema/tables.ts'
 

@@ -16,7 +16,7 @@ import {
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import { parseInstanceRole, parseProjectMemberRole } from '../../domain/identities/permission.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
-import { toTokenClaims } from '../../domain/identities/token-settings.ts'
+import { DEFAULT_TOKEN_SETTINGS, toTokenClaims } from '../../domain/identities/token-settings.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { UnreadableRow } from '../../domain/unreadable-row.ts'
 import { isUuid } from '../../domain/uuid.ts'
@@ -198,6 +198,10 @@ const queries = new Kysely<Tables>({
  */
 const USERS_BY_IDS = selectServiceUsers(queries).where(sql<boolean>`u.user_id = any(${[]}::uuid[])`).compile()
 
+/** Empty lists and maps, the same objects for all users: most have no keys, roles or scopes, and it halves the memory of a user. */
+const NONE: readonly never[] = []
+const NO_ENTRIES: ReadonlyMap<string, never> = new Map<string, never>()
+
 /** @throws {UnreadableRow} if the row is not valid, or the MAC of a key, an identity or a certificate is wrong; the message names it. */
 export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): ServiceUser {
   try {
@@ -211,21 +215,21 @@ export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): Service
       clientCredentialsEnabled: row.client_credentials_enabled,
       boundTokensRequired: row.bound_tokens_required,
       certificateBoundTokens: row.certificate_bound_tokens,
-      secrets: row.secrets.map(toClientSecret),
-      keys: row.keys.map((key) => toUserKey(row.user_id, key, macs)),
-      personalAccessTokens: row.personal_access_tokens.map(toPersonalAccessToken),
-      federatedIdentities: row.federated_identities.map((json) => toFederatedIdentity(row.user_id, json, macs)),
-      certificates: row.certificates.map((json) => toClientCertificate(row.user_id, json, macs)),
+      secrets: listOf(row.secrets, toClientSecret),
+      keys: listOf(row.keys, (key) => toUserKey(row.user_id, key, macs)),
+      personalAccessTokens: listOf(row.personal_access_tokens, toPersonalAccessToken),
+      federatedIdentities: listOf(row.federated_identities, (json) => toFederatedIdentity(row.user_id, json, macs)),
+      certificates: listOf(row.certificates, (json) => toClientCertificate(row.user_id, json, macs)),
       // Sorted here: the order of text in a database depends on its locale.
-      instanceRoles: row.instance_roles.map(({ role }) => parseInstanceRole(role)).sort(),
+      instanceRoles: sorted(listOf(row.instance_roles, ({ role }) => parseInstanceRole(role))),
       managedProjects: toManagedProjects(row.managed_projects),
       projectRoles: groupByProject(row.project_roles),
-      customScopes: row.scopes.map(({ scope }) => scope).sort(),
-      projectsByAudience: new Map(row.audiences.map(({ audience, project_id }) => [audience, project_id])),
+      customScopes: sorted(listOf(row.scopes, ({ scope }) => scope)),
+      projectsByAudience: mapOf(listOf(row.audiences, ({ audience, project_id }) => [audience, project_id])),
       tokenLifetimeSeconds: row.token_lifetime,
-      tokenClaims: row.token_claims === null ? {} : toTokenClaims(row.token_claims),
+      tokenClaims: row.token_claims === null ? DEFAULT_TOKEN_SETTINGS.tokenClaims : toTokenClaims(row.token_claims),
       tokensRevokedAt: row.token_revocation_date,
-      revokedTokens: row.revoked_tokens.map(({ token_id, expiration_date }) => {
+      revokedTokens: listOf(row.revoked_tokens, ({ token_id, expiration_date }) => {
         return { tokenId: token_id, expiresAt: new Date(expiration_date) }
       }),
     }
@@ -250,10 +254,11 @@ export function datesOfUser(user: ServiceUser): Date[] {
 export function toManagedProjects(
   rows: readonly { readonly project_id: string; readonly role: string }[],
 ): ServiceUser['managedProjects'] {
-  return new Map(rows.map(({ project_id, role }) => [project_id, parseProjectMemberRole(role)]))
+  return mapOf(listOf(rows, ({ project_id, role }) => [project_id, parseProjectMemberRole(role)]))
 }
 
 function groupByProject(rows: ServiceUserRow['project_roles']): ReadonlyMap<string, readonly string[]> {
+  if (rows.length === 0) return NO_ENTRIES
   const roles = new Map<string, string[]>()
   for (const { project_id, role } of rows) {
     const ofProject = roles.get(project_id)
@@ -262,6 +267,18 @@ function groupByProject(rows: ServiceUserRow['project_roles']): ReadonlyMap<stri
   }
   for (const ofProject of roles.values()) ofProject.sort()
   return roles
+}
+
+function listOf<Row, Item>(rows: readonly Row[], toItem: (row: Row) => Item): readonly Item[] {
+  return rows.length === 0 ? NONE : rows.map((row) => toItem(row))
+}
+
+function sorted<Item>(items: readonly Item[]): readonly Item[] {
+  return items.length === 0 ? NONE : items.toSorted()
+}
+
+function mapOf<Value>(entries: readonly (readonly [string, Value])[]): ReadonlyMap<string, Value> {
+  return entries.length === 0 ? NO_ENTRIES : new Map(entries)
 }
 
 /** How many enabled owners there are besides these users. */

@@ -3,7 +3,7 @@
  */
 import { sql } from 'kysely'
 import { MAX_DEPRECATED_CALLS } from '../../domain/deprecated-calls.ts'
-import type { DeprecatedCallStore } from '../../domain/ports.ts'
+import type { DeprecatedCallStore } from '../../domain/ports/records.ts'
 import { ASYNCHRONOUS_COMMIT } from '../postgres/asynchronous-commit.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'

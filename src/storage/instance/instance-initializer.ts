@@ -7,7 +7,12 @@ import { SYSTEM } from '../../domain/identities/authority.ts'
 import { ANY_USER } from '../../domain/identities/changed-users.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { activate, createWebKey } from '../../domain/keys/web-key.ts'
-import type { FirstAdministrator, FirstConfiguration, FirstContent, InstanceInitializer } from '../../domain/ports.ts'
+import type {
+  FirstAdministrator,
+  FirstConfiguration,
+  FirstContent,
+  InstanceInitializer,
+} from '../../domain/ports/initialisation.ts'
 import { insertAuditEvents } from '../audit/audit-event-row.ts'
 import { allowPlanning, writePlan } from '../configuration/configuration-store.ts'
 import { readConfiguredState } from '../configuration/configured-state.ts'

@@ -3,7 +3,7 @@
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { ChangedUsers } from '../../domain/identities/changed-users.ts'
-import type { InstanceStatus } from '../../domain/ports.ts'
+import type { InstanceStatus } from '../../domain/ports/instance.ts'
 import type { Revision } from '../../domain/revision.ts'
 import { type ChangeMoment, MAX_DATE_AHEAD_SECONDS } from '../../domain/time.ts'
 import type { Database } from '../postgres/database.ts'

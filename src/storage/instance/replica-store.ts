@@ -2,7 +2,7 @@
  * The `ReplicaStore` on a database: one row for each replica, written outside of the lock and without a new version.
  */
 import { sql } from 'kysely'
-import type { ReplicaStore } from '../../domain/ports.ts'
+import type { ReplicaStore } from '../../domain/ports/records.ts'
 import { GONE_KEPT_SECONDS, MAX_REPLICAS, type SeenReplica } from '../../domain/replicas.ts'
 import { ASYNCHRONOUS_COMMIT } from '../postgres/asynchronous-commit.ts'
 import type { Database } from '../postgres/database.ts'

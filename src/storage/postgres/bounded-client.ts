@@ -65,7 +65,7 @@ export function boundClient(
     try {
       return await client.query(text, [...parameters])
     } catch (error) {
-      if (error instanceof Error && error.message === QUERY_TIMEOUT_MESSAGE) timeoutError = error
+      if (isResponseTimeout(error)) timeoutError = error
       if (error instanceof Error && 'code' in error && error.code === READ_ONLY_STATE) {
         broken = true
         events.onReadOnly()
@@ -109,6 +109,11 @@ export function boundClient(
     query: query as PostgresPoolClient['query'],
     release: (destroy) => client.release(destroy === true || broken || timeoutError !== undefined),
   }
+}
+
+/** Whether the server did not respond in time, so that it is not known what became of the statement. */
+export function isResponseTimeout(error: unknown): boolean {
+  return error instanceof Error && error.message === QUERY_TIMEOUT_MESSAGE
 }
 
 function settingsOf({ statementTimeout, idleTimeout, locking }: TransactionLimits): string {

@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { backoffMillis } from '../../domain/backoff.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
-import type { ChangeFeed } from '../../domain/ports.ts'
+import type { ChangeFeed } from '../../domain/ports/instance.ts'
 import { CHANGES_CHANNEL } from '../instance/instance-row.ts'
 import { READ_ONLY_STATE } from './bounded-client.ts'
 import {

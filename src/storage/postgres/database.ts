@@ -5,7 +5,7 @@
  */
 import { Kysely, type LogEvent } from 'kysely'
 import { LogThrottle } from '../../domain/log-throttle.ts'
-import type { Log } from '../../domain/ports.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import type { Tables } from '../schema/tables.ts'
 import { createPostgresPools, type PoolUse, type PostgresOptions, STATEMENT_TIMEOUT_MILLIS } from './postgres-pool.ts'
 import { RowLockPostgresDialect } from './row-lock-dialect.ts'
@@ -24,7 +24,7 @@ export interface Database {
   readonly announcesChanges: boolean
   /** The use of the connection pools, by their names. */
   pools(): Readonly<Record<string, PoolUse>>
-  /** Waits for running statements and closes every connection. Nothing can be run afterwards. */
+  /** Closes every connection. Statements that run have a second to end; nothing can be run afterwards. A repeated call waits for the first. */
   close(): Promise<void>
 }
 

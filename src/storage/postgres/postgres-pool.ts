@@ -7,7 +7,7 @@
 import { Socket } from 'node:net'
 import type { PostgresPool } from 'kysely'
 import pg from 'pg'
-import type { Log } from '../../domain/ports.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import { boundClient, type LockingLimits } from './bounded-client.ts'
 import { SoftEviction } from './soft-eviction.ts'
 
@@ -54,7 +54,8 @@ export const CONNECT_TIMEOUT_MILLIS = 5_000
 /** How long a connection may be silent before TCP sends a keep-alive probe. */
 export const KEEP_ALIVE_DELAY_MILLIS = 10_000
 
-const DEFAULT_MAX_CONNECTIONS = 10
+/** Of a process, with the one that listens. */
+export const DEFAULT_MAX_CONNECTIONS = 10
 const MOST_SERVING_CONNECTIONS = 8
 
 /** Short, because requests wait for these reads, and a replica must notice soon that the database is gone. */

@@ -2,7 +2,7 @@
  * The structured log: one JSON object a line, on standard error.
  */
 import { type LoggerOptions, pino } from 'pino'
-import type { Log } from '../../domain/ports.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import { LogOutput } from './log-output.ts'
 import type { RequestLines } from './request-log.ts'
 

@@ -16,10 +16,14 @@ import { LoggerProvider, type ReadableLogRecord } from '@opentelemetry/sdk-logs'
 import { readVersion } from '../../config/version.ts'
 import type { AuditEvent } from '../../domain/audit.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
-import type { ExportAuditEvents, Log } from '../../domain/ports.ts'
+import type { ExportAuditEvents } from '../../domain/ports/audit.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 
-/** The time limit of a batch with its retries, in milliseconds. */
+/** The time limit of a batch with its retries, in milliseconds. For a request it is the time without a byte: a response can take longer. */
 const EXPORT_TIMEOUT = 5_000
+
+/** After this a batch has failed, also if its response is still coming. Longer than its retries can take, so that no two are under way. */
+const LONGEST_EXPORT = 2 * EXPORT_TIMEOUT
 
 /** The code of a successful export. */
 const SUCCESS = 0
@@ -27,7 +31,8 @@ const SUCCESS = 0
 /** Sends audit events. */
 export interface OtlpLogs {
   readonly send: ExportAuditEvents
-  stop(): Promise<void>
+  /** To be called when no batch is being sent. */
+  stop(): void
 }
 
 /** Makes the exporter. */
@@ -52,16 +57,22 @@ export function createOtlpLogs(log: Log): OtlpLogs {
   const send: ExportAuditEvents = (events) => {
     for (const event of events) logger.emit(recordOf(event))
     return new Promise((resolve) => {
-      exporter.export(made.splice(0), ({ code, error }) => {
-        const reason = error?.message ?? 'unknown'
-        if (code !== SUCCESS && throttle.admits(reason, performance.now())) {
+      const fail = (reason: string) => {
+        if (throttle.admits(reason, performance.now())) {
           log.warn({ reason, events: events.length }, 'audit events could not be sent to the collector: trying again')
         }
-        resolve(code === SUCCESS)
+        resolve(false)
+      }
+      const late = setTimeout(() => fail(`no complete response within ${LONGEST_EXPORT / 1000} s`), LONGEST_EXPORT)
+      exporter.export(made.splice(0), ({ code, error }) => {
+        clearTimeout(late)
+        if (code === SUCCESS) resolve(true)
+        else fail(error?.message ?? 'unknown')
       })
     })
   }
-  return { send, stop: () => exporter.shutdown() }
+  // It would wait for requests that have failed here, whose responses are still coming.
+  return { send, stop: () => void exporter.shutdown() }
 }
 
 /** https://opentelemetry.io/docs/specs/otel/logs/data-model/ */

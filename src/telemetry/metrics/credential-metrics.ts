@@ -2,7 +2,7 @@
  * Metrics of credentials that expire soon, or are not used any more.
  */
 import type { Registry } from 'prom-client'
-import type { CredentialCounts } from '../../domain/ports.ts'
+import type { CredentialCounts } from '../../domain/ports/credential-expiries.ts'
 import { observeGauge } from './observed-metrics.ts'
 
 /** Registers the metrics. No label names a user. */

@@ -4,7 +4,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { ListenAddress } from '../../config/values.ts'
-import type { Log } from '../../domain/ports.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 
 /**
  * Serves what `text` returns at `/metrics`, until the returned function is called.

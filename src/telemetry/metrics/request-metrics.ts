@@ -4,7 +4,8 @@
  * No label has a value that a client can choose, so the number of series is bounded.
  */
 import { Counter, type Registry } from 'prom-client'
-import type { GrantFacts, Signer, SignerFactory } from '../../domain/ports.ts'
+import type { Signer, SignerFactory } from '../../domain/ports/keys.ts'
+import type { GrantFacts } from '../../domain/ports/runtime.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
 import { OAUTH_PATHS } from '../../oauth/endpoints.ts'
 import { restMethodOf } from '../../rpc/keys/zitadel-rest.ts'

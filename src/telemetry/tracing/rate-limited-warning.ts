@@ -1,7 +1,7 @@
 /**
  * The warning that traces are lost, rate limited: once in five minutes, not once for each batch.
  */
-import type { Log } from '../../domain/ports.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 
 const INTERVAL_MILLIS = 5 * 60_000
 

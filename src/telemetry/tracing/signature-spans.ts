@@ -1,7 +1,7 @@
 /**
  * Spans of signatures.
  */
-import type { SignerFactory } from '../../domain/ports.ts'
+import type { SignerFactory } from '../../domain/ports/keys.ts'
 import type { Tracing } from './tracing.ts'
 
 /** Wraps the signers of a factory with a span for each signature within a request. */

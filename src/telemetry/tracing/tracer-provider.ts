@@ -21,7 +21,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import type { TraceSampling } from '../../config/trace-sampling.ts'
-import type { Log } from '../../domain/ports.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import { RateLimitedWarning } from './rate-limited-warning.ts'
 
 /** The time limit of a batch with its retries, in milliseconds. The server waits for the last one when it stops. */

@@ -4,7 +4,7 @@
 import type { Config } from '../../config/config.ts'
 import { readTraceSampling } from '../../config/trace-sampling.ts'
 import { readVersion } from '../../config/version.ts'
-import type { Log } from '../../domain/ports.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
 
 /** A request that was answered or aborted. */

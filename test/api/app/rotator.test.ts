@@ -15,7 +15,7 @@ import {
 } from '../../../src/domain/keys/key-ring.ts'
 import { DEFAULT_ROTATION_POLICY, type RotationPolicy } from '../../../src/domain/keys/rotation-policy.ts'
 import type { SealedKeyCheck } from '../../../src/domain/keys/sealed-keys.ts'
-import type { KeyStore } from '../../../src/domain/ports.ts'
+import type { KeyStore } from '../../../src/domain/ports/keys.ts'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
 import { createKeyStore } from '../../../src/storage/keys/key-store.ts'
 import { createSealedKeyStore } from '../../../src/storage/keys/sealed-key-store.ts'

@@ -9,7 +9,7 @@ import { WebhookDeliverer } from '../../../src/app/events/webhook-deliverer.ts'
 import { generateMasterKey, parseMasterKeys } from '../../../src/crypto/master-keys.ts'
 import { createWebhookSigner } from '../../../src/crypto/webhook-signer.ts'
 import { addWebhook, editWebhook } from '../../../src/domain/events/webhook.ts'
-import type { WebhookStore } from '../../../src/domain/events/webhook-ports.ts'
+import type { WebhookStore } from '../../../src/domain/ports/webhooks.ts'
 import { createAddressPolicy } from '../../../src/outbound/address-policy.ts'
 import { createSendHttps } from '../../../src/outbound/https-request.ts'
 import { createWebhookSender } from '../../../src/outbound/webhook-sender.ts'
@@ -197,6 +197,36 @@ describe('a deliverer', () => {
     receiver.answer(status(204))
     await pass(11)
     expect(receiver.accepted).toHaveLength(3)
+  })
+
+  it('waits for as long as the receiver asks', async () => {
+    await create()
+    receiver.answer(status(429, { 'retry-after': '60' }))
+    const { pass } = startDeliverer()
+    await write('wanted')
+    await pass(60)
+    expect(receiver.received).toHaveLength(1)
+    await pass(2)
+    expect(receiver.received).toHaveLength(2)
+  })
+
+  it('claims a webhook as a change leaves it that is under way', async () => {
+    const webhookId = await create()
+    const store = createWebhookStore(database)
+    const { db } = database
+    const claimed = await db.transaction().execute(async (trx) => {
+      // As a change does: it locks the deliveries before it reads.
+      await trx.selectFrom('webhook_deliveries').select('webhook_id').forUpdate().execute()
+      const claiming = store.claim(webhookId, (delivery) => ({ ...delivery, lastSuccessAt: now() }))
+      await eventually(async () => {
+        const { rows } = await sql`
+          select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
+        expect(rows).toHaveLength(1)
+      })
+      await trx.updateTable('webhooks').set({ url: 'https://moved.example/', sealed_secret: 'rotated' }).execute()
+      return { claiming }
+    })
+    expect(await claimed.claiming).toMatchObject({ url: 'https://moved.example/', secrets: { current: 'rotated' } })
   })
 
   it('leaves a webhook to the process that delivers to it, until that has been silent for 30 s', async () => {

@@ -186,9 +186,67 @@ describe('a client secret into Kubernetes', () => {
     await rm(join(bin, 'kubectl'))
     const env = { KEYTURN_DATA_DIR: terminal.server.dataDir, PATH: bin }
     expect((await runKeyturnInProcess(['apply', '-f', path], env)).stderr).toContain(
-      `${place}: cannot run kubectl: ENOENT\n`,
+      `${place}: cannot run kubectl: ENOENT; it has to be installed where this command runs, and on its PATH\n`,
     )
     expect(await terminal.lines('users', 'list')).not.toContainEqual(expect.stringContaining(`${user} `))
+  })
+})
+
+describe('a kubectl that fails', () => {
+  const server = 'Error from server'
+  const noCluster = 'The connection to the server localhost:8080 was refused - did you specify the right host or port?'
+  it.each([
+    [
+      'may not read Secrets',
+      `${server} (Forbidden): secrets "s" is forbidden: User "jane" cannot get resource "secrets" in the namespace "shop"`,
+      'its user needs the verbs get and create for secrets in the namespace shop',
+    ],
+    [
+      'is not logged in',
+      'error: You must be logged in to the server (Unauthorized)',
+      'log it in to the cluster, or give it another context',
+    ],
+    [
+      'reaches no cluster',
+      `E1123 15:00:00.000000 7 memcache.go:265] "Unhandled Error"\nE1123 15:00:01.000000 7 memcache.go:265] "Unhandled Error"\n${noCluster}`,
+      'check its context: kubectl config current-context',
+    ],
+  ])('because it %s says so in one line before anything is changed, and what to do', async (_, said, advice) => {
+    writeProgram(bin, 'kubectl', `cat >&2 <<'END'\n${said}\nEND\nexit 1`)
+    const path = await configuration('kubernetes://shop/s')
+    expect(await apply(path)).toMatchObject({
+      code: 1,
+      stderr:
+        'keyturn: the configuration has a mistake, and nothing was changed\n' +
+        `${path}:8:9: generateSecret.into: kubernetes://shop/s: kubectl ended with exit code 1: ${said.split('\n').at(-1)}; ${advice}\n`,
+    })
+  })
+
+  it.each([
+    [
+      'the namespace is missing',
+      `${server} (NotFound): error when creating "STDIN": namespaces "shop" not found`,
+      'make the namespace first: kubectl create namespace shop',
+    ],
+    [
+      'it may not make Secrets',
+      `${server} (Forbidden): error when creating "STDIN": secrets is forbidden: User "jane" cannot create resource "secrets"`,
+      'its user needs the verbs get and create for secrets in the namespace shop',
+    ],
+  ])('because %s says so in one line without the secret, and what to do', async (_, said, advice) => {
+    const secret = `secret=$(sed 's/.*"client_secret":"\\([^"]*\\)".*/\\1/')`
+    writeProgram(
+      bin,
+      'kubectl',
+      `case $1 in create) ${secret}; cat >&2 <<END\n${said}\n  in $secret\nEND\nexit 1 ;;\nesac`,
+    )
+    const { stdout, stderr } = await apply(await configuration('kubernetes://shop/s'))
+    expect(stderr).toBe(
+      `keyturn: no client secret of ${user}@shop was handed over into kubernetes://shop/s: kubectl ended with exit code 1: ` +
+        `${said}; in ***; ${advice}; the secret was deleted again\n`,
+    )
+    expect(stdout + stderr).not.toMatch(SECRET)
+    expect(await secrets()).toEqual([])
   })
 })
 

@@ -157,6 +157,16 @@ describe('keyturn plan and keyturn apply', () => {
     expect(await run('plan', '-f', empty)).toEqual(refuses(`${empty} has no file *.yaml, *.yml or *.json`))
   })
 
+  it('warn of a file without a document, which may have lost its content', async () => {
+    const [nothing, path] = [await file('nothing.yaml', '# nothing\n'), await file('some.yaml', SHOP)]
+    for (const command of ['plan', 'apply']) {
+      expect(await run(command, '-f', path, '-f', nothing)).toMatchObject({
+        code: 0,
+        stderr: `warning: there is no document in ${nothing}\n`,
+      })
+    }
+  })
+
   it('write the reason into the audit trail', async () => {
     await stdoutOf('apply', '--reason', 'commit 4f2a', '-f', await file('reason.yaml', project('reasoned')))
     const { events } = JSON.parse((await run('audit', '--limit', '1', '--json')).stdout)
@@ -284,13 +294,52 @@ describe('labels', () => {
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(`${others}:`) })
     expect(withoutVersion(await stdoutOf('apply', '--label', 'team-a', '--take-over', '-f', others))).toEqual([
       '  project others gets the label team-a, and is not changed',
-      'no difference (version N of the instance)',
-      'applied: nothing was changed (version N)',
+      'no difference, and 1 resource gets the label team-a (version N of the instance)',
+      'applied: 1 resource got the label team-a, and none was changed (version N)',
     ])
+    const both = await file('both.yaml', `${project('others')}---\n${project('mine', 'roles: [a]\n')}`)
+    expect(withoutVersion(await stdoutOf('apply', '--label', 'team-c', '--take-over', '-f', both))).toEqual([
+      '~ project mine',
+      '    + roles: a',
+      '  project others gets the label team-c, and is not changed',
+      '0 to create, 1 to change, 0 to delete, and 1 other resource gets the label team-c (version N of the instance)',
+      'applied: 0 created, 1 changed, 0 deleted, and 1 other resource got the label team-c (version N)',
+    ])
+    await stdoutOf('apply', '--label', 'team-a', '--take-over', '-f', both)
     await stdoutOf('apply', '--label', 'team-a', '--prune', '-f', empty)
     const projects = await stdoutOf('projects', 'list')
     expect(projects).toContain('replacement')
     expect(projects).not.toMatch(/mine|others/)
+  })
+
+  it('do not keep users from losing what is taken away, and the plan counts them', async () => {
+    const issuer = 'https://ci.paper.example'
+    const trusted = `---\nkind: TrustedIssuer\nissuer: ${issuer}\nkeys: { discovery: {} }\n`
+    const paper = await file('paper.yaml', `${project('paper', 'roles: [reader, writer]\n')}${trusted}`)
+    const fewer = await file('fewer.yaml', `${project('paper', 'roles: [reader]\n')}${trusted}`)
+    await stdoutOf('apply', '--label', 'paper', '-f', paper)
+    const readers = ['ink', 'pen'].map((name) =>
+      user(
+        name,
+        `projectRoles: { paper: [reader, writer] }\nfederatedIdentities: [{ issuer: "${issuer}", subject: a }]\n`,
+      ),
+    )
+    await stdoutOf(
+      'apply',
+      '-f',
+      await file('readers.yaml', `${project('desk')}${readers.join('').replaceAll('project: shop', 'project: desk')}`),
+    )
+    expect(withoutVersion(await stdoutOf('apply', '--label', 'paper', '-f', fewer)).slice(0, 2)).toEqual([
+      '~ project paper',
+      '    - roles: writer (2 other service users lose it)',
+    ])
+    const other = await file('paperless.yaml', project('paperless'))
+    await stdoutOf('users', 'delete', '--yes', 'pen@desk')
+    expect(withoutVersion(await stdoutOf('apply', '--label', 'paper', '--prune', '-f', other)).slice(0, 3)).toEqual([
+      '+ project paperless',
+      '- project paper (1 other service user loses roles in it)',
+      `- trusted issuer ${issuer} (1 other service user loses federated identities of it)`,
+    ])
   })
 
   it('have the form of a name', async () => {
@@ -325,6 +374,7 @@ describe('keyturn export', () => {
     expect(new Set(some.map((document) => document.project ?? document.name))).toEqual(new Set(['shop', 'keyturn']))
     expect(kindsIn(await stdoutOf('export', '--label', 'team-a')).map(({ name }) => name)).toEqual(['replacement'])
     expect(await run('export', '--project', 'nowhere')).toEqual(refuses('there is no project "nowhere"'))
+    expect(await run('export', '--label', 'nope')).toEqual(refuses('nothing has the label nope'))
   })
 })
 

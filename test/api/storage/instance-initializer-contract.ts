@@ -90,7 +90,7 @@ export function describeInstanceInitializer(current: () => Database): void {
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2500)
         return { plan: { version, changes: [], takenOver: [], trustedIssuers: [], users: [] }, resources: [] }
       }
-      const subject = { projects: [], users: [], audiences: [], label: null }
+      const subject = { projects: [], users: [], audiences: [], kept: [], issuers: [], label: null }
       const owner = { kind: 'configuration', label: 'first', subject, decide } as const
       expect(await initializer().initialise({ ...newInstanceContent(), owner }, nothing)).toBe(true)
     })

@@ -3,25 +3,17 @@
  */
 import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { type HeldProgram, holdIn, writeProgram } from '../../support/held-program.ts'
+import { type HoldingFront, startFront } from '../../support/holding-front.ts'
 import { runKeyturnInProcess, spawnKeyturn } from '../../support/keyturn.ts'
 import { type Ended, openTerminal, type Terminal } from '../../support/terminal.ts'
 import { requestToken } from '../../support/web-key-client.ts'
 
-/** What happens to one call of the API: it is not passed on, or its response is kept back. */
-interface HeldCall {
-  readonly method: string
-  readonly when: 'before' | 'after'
-}
-
 let terminal: Terminal
 /** A server in front of the real one, which holds a call for ever. */
-let front: { readonly baseUrl: string; hold(call: HeldCall): Promise<void>; close(): Promise<unknown> }
+let front: HoldingFront
 beforeAll(async () => {
   terminal = await openTerminal()
   front = await startFront(terminal.server.listenUrl)
@@ -30,33 +22,6 @@ afterAll(async () => {
   await front?.close()
   await terminal?.close()
 })
-
-async function startFront(listenUrl: string) {
-  let held: (HeldCall & { readonly onHeld: () => void }) | undefined
-  const server = createServer(async (incoming, outgoing) => {
-    const body = await buffer(incoming)
-    const call = held !== undefined && incoming.url?.endsWith(`/${held.method}`) ? held : undefined
-    if (call?.when === 'before') return call.onHeld()
-    const { authorization = '', 'content-type': type = '' } = incoming.headers
-    const headers = { authorization, 'content-type': type }
-    const response = await fetch(`${listenUrl}${incoming.url}`, { method: 'POST', headers, body })
-    const answer = Buffer.from(await response.arrayBuffer())
-    if (call !== undefined) return call.onHeld()
-    outgoing.writeHead(response.status, { 'content-type': 'application/json' }).end(answer)
-  })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  return {
-    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    hold: (call: HeldCall) =>
-      new Promise<void>((onHeld) => {
-        held = { ...call, onHeld }
-      }),
-    close: () => {
-      server.closeAllConnections()
-      return new Promise((closed) => server.close(closed))
-    },
-  }
-}
 
 let count = 0
 let user: string

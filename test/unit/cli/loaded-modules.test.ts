@@ -34,7 +34,7 @@ async function loadedBy(...args: string[]): Promise<string[]> {
 
 describe('a command', () => {
   it.each([
-    [['--help'], ['cli', 'commander', 'config']],
+    [['--help'], ['cli', 'commander', 'config', 'domain']],
     [
       ['token', '--help'],
       ['cli', 'commander', 'config', 'domain', 'secret-files'],

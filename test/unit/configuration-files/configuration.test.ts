@@ -172,6 +172,12 @@ describe('a mistake in a file', () => {
   it('is a file without a document', () => {
     expect(mistakesIn('# nothing yet\n---\n')).toEqual(['there is no document in it'])
   })
+
+  it('is no file without a document beside others, which is named', () => {
+    const texts = { 'a.yaml': '', 'b.yaml': 'kind: Project\nname: b\n', 'c.json': '[]', 'd.yaml': '# nothing yet\n' }
+    const files = Object.entries(texts).map(([name, text]) => ({ name, text }))
+    expect(parseConfiguration(files).emptyFiles).toEqual(['a.yaml', 'c.json', 'd.yaml'])
+  })
 })
 
 describe('YAML that could mean something else than it says', () => {
@@ -204,13 +210,120 @@ describe('YAML that could mean something else than it says', () => {
       bomb.push(`${name}: &${name} [${Array(10).fill(`*${other}`).join(',')}]`)
     }
     expect(mistakesIn(bomb.join('\n'))).toEqual([
-      'shop.yaml:1:1: Excessive alias count indicates a resource exhaustion attack',
+      'shop.yaml:2:8: by aliases a value stands in this document more than 100 times: write the values out',
     ])
+  })
+
+  it.each([
+    ['that no anchor has', 'roles: [*x]\n', 'shop.yaml:3:9: no anchor &x comes before this alias'],
+    ['that is in what it stands for', 'roles: &x [*x]\n', 'shop.yaml:3:12: this alias is in what it stands for'],
+  ])('an alias %s is a mistake', (_, roles, mistake) => {
+    expect(mistakesIn(`kind: Project\nname: a\n${roles}`)).toEqual([mistake])
   })
 
   it('an alias is what it stands for', () => {
     const { configuration } = parse('kind: Project\nname: a\nroles: &x [r]\nscopes: *x\n')
     expect(configuration.projects[0]?.scopes).toEqual(['r'])
+  })
+})
+
+describe('values in values', () => {
+  const user = 'kind: ServiceUser\nproject: shop\nname: a\n'
+  const tooDeep = 'values are in more than 64 others, one in the other'
+
+  it('may be as deep as the limit', () => {
+    const claims = `${'['.repeat(62)}${']'.repeat(62)}`
+    expect(mistakesIn(`${user}tokenClaims: { a: ${claims} }\n`)).toEqual([])
+    expect(mistakesIn(`${user}tokenClaims: { a: [${claims}] }\n`)).toEqual([`shop.yaml:4:81: ${tooDeep}`])
+  })
+
+  it.each([
+    ['lists', '['.repeat(100_000), 65],
+    ['objects', '{"a":'.repeat(100_000), 321],
+  ])('that are deep are a mistake of JSON, as %s', (_, opening, column) => {
+    const closing = opening.startsWith('[') ? ']' : '}'
+    const text = `${opening}0${closing.repeat(100_000)}`
+    expect(mistakesIn(text, 'a.json')).toEqual([`a.json:1:${column}: ${tooDeep}`])
+  })
+
+  it('that are deep are a mistake of YAML, one for each file', () => {
+    const items = `${'- '.repeat(20_000)}a\n`
+    const keys = Array.from({ length: 1_000 }, (_, depth) => `${' '.repeat(depth)}a:`).join('\n')
+    for (const text of [items, keys, `${items}---\n${items}`, `${user}tokenClaims: {a: ${'['.repeat(20_000)}`]) {
+      expect(mistakesIn(text)).toEqual([expect.stringMatching(new RegExp(`^shop\\.yaml:\\d+:\\d+: ${tooDeep}$`))])
+    }
+  })
+
+  it('that are deep by aliases are a mistake too', () => {
+    const deep = (value: string) => `${'['.repeat(30)}${value}${']'.repeat(30)}`
+    const claims = ['x: &x', 'y: &y', 'z:'].map((start, step) => `  ${start} ${deep(['0', '*x', '*y'][step] ?? '')}`)
+    expect(mistakesIn(`${user}tokenClaims:\n${claims.slice(0, 2).join('\n')}\n`)).toEqual([])
+    expect(mistakesIn(`${user}tokenClaims:\n${claims.join('\n')}\n`)).toEqual([`shop.yaml:1:1: ${tooDeep}`])
+  })
+})
+
+describe('the target of a secret', () => {
+  const mistakeOf = (into: string) =>
+    mistakesIn(`kind: ServiceUser\nproject: shop\nname: a\ngenerateSecret:\n  into: ${JSON.stringify(into)}\n`).map(
+      (line) => line.replace('shop.yaml:5:9: generateSecret.into: ', ''),
+    )
+
+  it.each([
+    'file:///var/lib/stock/keyturn.json',
+    'file:///with blank/and%20blank/%C3%A9é/a%23b%3Fc%25.json',
+    'file:///.hidden/..name/a..b',
+    'command:vault kv put secret/a -',
+    'kubernetes://shop/checkout.client',
+  ])('may be %s', (into) => {
+    expect(mistakeOf(into)).toEqual([])
+  })
+
+  it.each([
+    ['a path with ..', 'file:///var/../etc/secret'],
+    ['a path with an encoded ..', 'file:///var/%2e%2E/etc/secret'],
+    ['a path with .', 'file:///var/./secret'],
+    ['an encoded slash', 'file:///var/a%2Fb'],
+    ['an empty name', 'file:///var//secret'],
+    ['a folder', 'file:///var/'],
+    ['only the root', 'file:////'],
+    ['a query, which would be dropped', 'file:///var/secret?x=1'],
+    ['a fragment, which would be dropped', 'file:///var/secret#1'],
+    ['a backslash, which would become a slash', 'file:///var\\secret'],
+    ['a blank at the end, which would be dropped', 'file:///var/secret '],
+    ['a character that is not encoded well', 'file:///var/%zz'],
+    ['bytes that are no text', 'file:///var/%ff'],
+    ['half a character', 'file:///var/\ud800'],
+  ])('is no file with %s', (_, into) => {
+    expect(mistakeOf(into)).toEqual([
+      'it is file:// and the whole path of a file: without . and .. as names, empty names, a query or a fragment; with %20 for a blank, %23 for #, %25 for % and %3F for ?',
+    ])
+  })
+
+  it.each([
+    ['NUL in a path', 'file:///var/\0'],
+    ['an encoded NUL', 'file:///var/%00'],
+    ['an encoded line break', 'file:///var/a%0ab'],
+    ['a line break in a command', 'command:a\nb'],
+    ['NUL in a command', 'command:a \0'],
+  ])('has no %s', (_, into) => {
+    expect(mistakeOf(into)).toEqual(['it has a control character, such as NUL or a line break'])
+  })
+
+  it.each([
+    'kubernetes://shop/a..b',
+    'kubernetes://shop/a.-b',
+    'kubernetes://shop/../a',
+    `kubernetes://shop/${'a'.repeat(254)}`,
+  ])('is no name that Kubernetes refuses: %s', (into) => {
+    expect(mistakeOf(into)).toEqual(['it is kubernetes://namespace/name, file:///path or command:program arguments'])
+  })
+
+  it('is one for one secret, also if it is written in two ways', () => {
+    const user = (name: string, into: string) =>
+      `kind: ServiceUser\nproject: shop\nname: ${name}\ngenerateSecret: {into: "${into}"}\n`
+    expect(mistakesIn(`${user('a', 'file:///a%62c')}---\n${user('b', 'file:///abc')}`)).toEqual([
+      'shop.yaml:9:24: generateSecret.into: a secret into file:///abc is at shop.yaml:4:24 already',
+    ])
   })
 })
 

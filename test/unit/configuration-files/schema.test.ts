@@ -18,6 +18,9 @@ interface JsonSchema {
   readonly propertyNames?: JsonSchema
   readonly additionalProperties?: JsonSchema
   readonly oneOf?: readonly JsonSchema[]
+  readonly allOf?: readonly { readonly if: JsonSchema; readonly then: JsonSchema }[]
+  readonly required?: readonly string[]
+  readonly definitions?: Readonly<Record<string, JsonSchema>>
   readonly const?: string
   readonly enum?: readonly string[]
   readonly pattern?: string
@@ -31,10 +34,13 @@ interface JsonSchema {
 
 const schema = configurationJsonSchema('1.2.3') as JsonSchema & { readonly $id: string }
 
+/** The schemas of the kinds. */
+const ofKinds = (schema.allOf ?? []).map((branch) => branch.then)
+
 /** The schema of a kind and the message that it becomes. */
 const KINDS = Object.entries(LISTS).map(([kind, list]) => ({
   kind,
-  ofFile: (schema.oneOf ?? []).find(({ properties }) => properties?.kind?.const === kind) ?? {},
+  ofFile: ofKinds.find(({ properties }) => properties?.kind?.const === kind) ?? {},
   message: messageOf(ConfigurationSchema.fields.find(({ jsonName }) => jsonName === list) as DescField),
 }))
 
@@ -154,9 +160,15 @@ describe('the fields of files', () => {
   })
 })
 
-/** Zod reads no `oneOf` of what is required: it writes the schema, and is not made to read others'. */
+/** Zod reads no choice of what is required, and no `if`: it writes the schema, and is not made to read others'. */
 function withoutChoices(key: string, value: unknown): unknown {
-  return key === 'oneOf' && JSON.stringify(value).startsWith('[{"required"') ? undefined : value
+  return key === 'oneOf' && JSON.stringify(value).startsWith('[{"properties"') ? undefined : value
+}
+
+/** Each schema in one. */
+function schemasIn(value: unknown): JsonSchema[] {
+  if (typeof value !== 'object' || value === null) return []
+  return [value, ...Object.values(value).flatMap(schemasIn)]
 }
 
 describe('the JSON schema', () => {
@@ -164,8 +176,30 @@ describe('the JSON schema', () => {
     expect(schema.$id).toBe('https://raw.githubusercontent.com/keyturn/keyturn/v1.2.3/gen/configuration.schema.json')
   })
 
+  it('checks a document by its kind alone, so that no mistake is one of all kinds', () => {
+    const kinds = Object.keys(LISTS)
+    expect(schema).toMatchObject({ type: 'object', properties: { kind: { enum: kinds } }, required: ['kind'] })
+    expect(schema.allOf?.map((branch) => branch.if)).toEqual(
+      kinds.map((kind) => ({ properties: { kind: { const: kind } }, required: ['kind'] })),
+    )
+    expect(ofKinds.map(({ properties }) => properties?.kind?.const)).toEqual(kinds)
+    expect(schema.oneOf).toBeUndefined()
+  })
+
+  it('has each required property beside it, as the strict mode of Ajv wants', () => {
+    const requiring = schemasIn(schema).filter(({ required }) => required !== undefined)
+    expect(requiring.length).toBeGreaterThan(10)
+    for (const each of requiring)
+      expect(Object.keys(each.properties ?? {})).toEqual(expect.arrayContaining([...(each.required ?? [])]))
+  })
+
   it('takes and refuses what the check of files takes and refuses', () => {
-    const fromSchema = z.fromJSONSchema(JSON.parse(JSON.stringify(schema, withoutChoices)))
+    const readable = {
+      $schema: 'http://json-schema.org/draft-07/schema#',
+      oneOf: ofKinds,
+      definitions: schema.definitions,
+    }
+    const fromSchema = z.fromJSONSchema(JSON.parse(JSON.stringify(readable, withoutChoices)))
     const user = { kind: 'ServiceUser', project: 'shop', name: 'a' }
     const issuer = { kind: 'TrustedIssuer', issuer: 'https://a.example' }
     const documents: [unknown, boolean][] = [

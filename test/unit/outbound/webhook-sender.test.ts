@@ -36,10 +36,45 @@ describe('sending an event', () => {
     expect(headers).toMatchObject({ ...message.headers, 'content-length': '10' })
   })
 
+  it.each([
+    ['120', 120],
+    [' 7 ', 7],
+    [new Date(Date.now() - 60_000).toUTCString(), 0],
+    ['-5', undefined],
+    ['1e9', undefined],
+    ['soon', undefined],
+    ['99999999999999999999', undefined],
+  ])('says how long a wait the receiver asks for with Retry-After: %s', async (value, retryAfterSeconds) => {
+    receiver.answer(status(503, { 'retry-after': value }))
+    const reason = 'answers with status 503'
+    expect(await post()).toEqual({ kind: 'unavailable', reason, retryAfterSeconds })
+  })
+
+  it('takes a date of Retry-After as one of its own clock', async () => {
+    receiver.answer(status(429, { 'retry-after': new Date(Date.now() + 600_000).toUTCString() }))
+    expect(await post()).toMatchObject({ kind: 'unavailable' })
+    const { retryAfterSeconds } = (await post()) as { readonly retryAfterSeconds: number }
+    expect(Math.abs(retryAfterSeconds - 600)).toBeLessThan(60)
+  })
+
   it('ends when no answer comes in time', async () => {
     receiver.answer(() => {})
     expect(await post({ timeoutMillis: 200 })).toEqual({ kind: 'unavailable', reason: 'gives no answer within 0.2 s' })
   })
+
+  it('ends when interim responses come without an end, long before the time is over', async () => {
+    receiver.answer((_response, _received, { socket }) => {
+      const flood = () => {
+        while (!socket.destroyed && socket.write('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'.repeat(1000)));
+      }
+      socket.on('error', () => {}).on('drain', flood)
+      flood()
+    })
+    expect(await post({ timeoutMillis: 20_000 })).toEqual({
+      kind: 'unavailable',
+      reason: 'answers with more than 1048576 bytes',
+    })
+  }, 60_000)
 
   it('counts the status of an answer whose body does not end in time', async () => {
     receiver.answer((response) => response.writeHead(400).write('x'))

@@ -1,7 +1,7 @@
 import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { readConfig } from '../../../src/config/config.ts'
+import { readConfig } from '../../../src/config/read-config.ts'
 import { generateMasterKey } from '../../../src/crypto/master-keys.ts'
 import { outputOfMasterKeyCommand } from '../../../src/secret-files/master-key-process.ts'
 import { masterKeySource } from '../../../src/secret-files/master-key-source.ts'

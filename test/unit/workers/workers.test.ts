@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { readConfig } from '../../../src/config/config.ts'
+import { readConfig } from '../../../src/config/read-config.ts'
 import { generateMasterKey } from '../../../src/crypto/master-keys.ts'
 import { Workers } from '../../../src/workers/workers.ts'
 import { freePort } from '../../support/free-port.ts'

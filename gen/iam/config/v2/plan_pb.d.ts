@@ -78,6 +78,14 @@ export declare type PlannedChange = Message<"iam.config.v2.PlannedChange"> & {
    * @generated from field: repeated iam.config.v2.FieldDifference fields = 3;
    */
   fields: FieldDifference[];
+
+  /**
+   * If a project or a trusted issuer is deleted: how many service users that the plan does not name lose something with it, their roles in
+   * the project and over it, or their federated identities of the issuer.
+   *
+   * @generated from field: int32 other_users = 4;
+   */
+  otherUsers: number;
 };
 
 /**
@@ -147,6 +155,13 @@ export declare type FieldDifference = Message<"iam.config.v2.FieldDifference"> &
    * @generated from field: string after = 3;
    */
   after: string;
+
+  /**
+   * If a role or a scope is taken away from a project: how many service users that the plan does not name have it, and lose it.
+   *
+   * @generated from field: int32 other_users = 4;
+   */
+  otherUsers: number;
 };
 
 /**

@@ -187,6 +187,15 @@ export declare type Session = Message<"iam.console.v2.Session"> & {
    * @generated from field: string client_address = 6;
    */
   clientAddress: string;
+
+  /**
+   * Whether its row in the database was not written by Keyturn as it is (its MAC is wrong). It signs no browser in, and nothing of it is
+   * believed: of such a session only `session_id` is set. It stays in the list until it is revoked, or the user that its row names is
+   * deleted or disabled or loses all tokens. Find out who wrote to the database.
+   *
+   * @generated from field: bool unreadable = 7;
+   */
+  unreadable: boolean;
 };
 
 /**
@@ -223,7 +232,7 @@ export declare const ConsoleService: GenService<{
   },
   /**
    * Lists the open sessions of all users, oldest first, a page at a time. Of one user at most 10 are open; a further one replaces the one
-   * that has not been used for longest.
+   * that has not been used for longest. Before them come those that are `unreadable`.
    *
    * @generated from rpc iam.console.v2.ConsoleService.ListSessions
    */
@@ -233,7 +242,7 @@ export declare const ConsoleService: GenService<{
     output: typeof ListSessionsResponseSchema;
   },
   /**
-   * Ends a session of any user, on every replica at once. Errors: `not_found` (`CONSOLE_SESSION_NOT_FOUND`), also for one that has ended.
+   * Ends a session of any user, on every replica at once, also one that is `unreadable`. Errors: `not_found` (`CONSOLE_SESSION_NOT_FOUND`), also for one that has ended.
    *
    * @generated from rpc iam.console.v2.ConsoleService.RevokeSession
    */

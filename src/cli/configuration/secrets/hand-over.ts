@@ -13,6 +13,7 @@ import { describeFailure } from '../../failure.ts'
 import type { Io } from '../../io.ts'
 import { tokenEndpointOf } from '../../token-request.ts'
 import { createClient } from '../../unary-client.ts'
+import type { ApplyProgress } from '../apply-progress.ts'
 import type { DueSecret } from './planned-secrets.ts'
 import { type SecretTarget, secretTarget } from './secret-target.ts'
 
@@ -82,25 +83,34 @@ export async function cleanUpTargets(io: Io, settled: readonly SecretRequest[]):
   return warnings
 }
 
+/** The user who gets a secret. */
+export function userOf({ request: { project, name } }: DueSecret): string {
+  return `${name}@${project}`
+}
+
 /** Hands all secrets over. One that fails does not keep back the others: `failures` has why. */
 export async function handOverSecrets(
   api: Transport,
   { targets, endpoints }: Preparation,
-  users: readonly ConfiguredUser[],
+  { users, progress }: { readonly users: readonly ConfiguredUser[]; readonly progress: ApplyProgress },
 ): Promise<{ readonly handedOver: readonly HandedOver[]; readonly failures: readonly Error[] }> {
   const service = createClient(ServiceUserService, api)
   const handedOver: HandedOver[] = []
   const failures: Error[] = []
   for (const { request, target } of targets) {
     const { project, name, into } = request
+    const user = userOf({ request })
+    progress.handingOver(user)
     try {
-      const { userId = '' } = users.find((user) => user.project === project && user.name === name) ?? {}
+      const { userId = '' } = users.find((each) => each.project === project && each.name === name) ?? {}
       const { clientId, secretId } = await handOver(service, { userId, target, endpoints })
-      const words = `handed over a client secret of ${name}@${project} (secret id ${secretId}) into ${into}`
+      progress.settled(user, 'handed over')
+      const words = `handed over a client secret of ${user} (secret id ${secretId}) into ${into}`
       handedOver.push({ words, json: { project, name, into, clientId, secretId } })
     } catch (error) {
+      progress.settled(user, 'not handed over')
       const reason = describeFailure(error)
-      failures.push(new Error(`no client secret of ${name}@${project} was handed over into ${into}: ${reason}`))
+      failures.push(new Error(`no client secret of ${user} was handed over into ${into}: ${reason}`))
     }
   }
   return { handedOver, failures }

@@ -11,6 +11,21 @@ const TIME_LIMIT_MILLIS = 60_000
 const OUTPUT_LIMIT_MILLIS = 1_000
 const MAX_CHARACTERS = 4096
 
+/** Thrown for a program that cannot be started, or fails. */
+export class ProgramFailure extends Error {
+  /** What became of it. */
+  readonly end: string
+  /** What it printed on standard error, without secrets. */
+  readonly lines: readonly string[]
+
+  constructor(end: string, lines: readonly string[] = []) {
+    // In one line, as everything that a command says of one secret.
+    super(lines.length === 0 ? end : `${end}: ${lines.join('; ')}`)
+    this.end = end
+    this.lines = lines
+  }
+}
+
 /** How to run it. */
 interface ProgramOptions {
   readonly env: Readonly<Record<string, string | undefined>>
@@ -23,7 +38,7 @@ interface ProgramOptions {
 /**
  * Runs a program without a shell and returns the beginning of its standard output.
  *
- * @throws {Error} if it cannot be started, ends with another exit code than 0, or takes more than a minute.
+ * @throws {ProgramFailure} if it cannot be started, ends with another exit code than 0, or takes more than a minute.
  */
 export async function runProgram([program = '', ...args]: readonly string[], options: ProgramOptions): Promise<string> {
   const { env, input, redact = [] } = options
@@ -37,8 +52,8 @@ export async function runProgram([program = '', ...args]: readonly string[], opt
   child.stdin.end(input ?? '')
   const [code, endedBy] = await once(child, 'exit').catch((cause: unknown) => {
     close(child)
-    if (signal.aborted) throw new Error(`${program} took more than a minute, and was ended`)
-    throw new Error(
+    if (signal.aborted) throw new ProgramFailure(`${program} took more than a minute, and was ended`)
+    throw new ProgramFailure(
       `cannot run ${program}: ${cause instanceof Error && 'code' in cause ? cause.code : 'it does not start'}`,
     )
   })
@@ -46,10 +61,11 @@ export async function runProgram([program = '', ...args]: readonly string[], opt
   await Promise.allSettled([child.stdout, child.stderr].map((stream) => finished(stream, { signal: outputSignal })))
   close(child)
   if (code === 0) return stdout()
-  const said = redacted(stderr(), redact).trim()
-  throw new Error(
-    `${program} ended with ${code === null ? endedBy : `exit code ${code}`}${said === '' ? '' : `: ${said}`}`,
-  )
+  const lines = redacted(stderr(), redact)
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+  throw new ProgramFailure(`${program} ended with ${code === null ? endedBy : `exit code ${code}`}`, lines)
 }
 
 /** Closes its pipes, which would keep this process while a child of the program has the other ends. */

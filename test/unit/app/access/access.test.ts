@@ -10,7 +10,7 @@ import type { ServiceUser } from '../../../../src/domain/identities/service-user
 import type { TokenBinding } from '../../../../src/domain/identities/token-binding.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
 import { createWebKey } from '../../../../src/domain/keys/web-key.ts'
-import type { InstanceReader, InstanceState, InstanceStatus } from '../../../../src/domain/ports.ts'
+import type { InstanceReader, InstanceState, InstanceStatus } from '../../../../src/domain/ports/instance.ts'
 import { dpopFor, newProofKey, proofOf } from '../../../support/dpop.ts'
 import { newKeyPair } from '../../../support/keys.ts'
 import { createRecordingLog } from '../../../support/log.ts'

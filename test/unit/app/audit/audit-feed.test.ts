@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { AuditFeed } from '../../../../src/app/audit/audit-feed.ts'
 import { DomainError } from '../../../../src/domain/errors.ts'
-import type { AuditBatch, AuditReader } from '../../../../src/domain/ports.ts'
+import type { AuditBatch, AuditReader } from '../../../../src/domain/ports/audit.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { ManualClock } from '../../../support/manual-clock.ts'
 

@@ -14,7 +14,7 @@ import type {
   InstanceState,
   InstanceStatus,
   NeededIdentities,
-} from '../../../../src/domain/ports.ts'
+} from '../../../../src/domain/ports/instance.ts'
 import type { Revision } from '../../../../src/domain/revision.ts'
 
 const ANY: IdentityChanges = { kind: 'any' }
@@ -88,9 +88,9 @@ function user(userId: string, name = userId): ServiceUser {
 
 /** Returns the ids of the users that were read again. */
 async function refresh(identities: LiveIdentities, instance: Instance): Promise<readonly string[]> {
-  const [state, userIds] = await loadFor(identities, instance)
-  identities.replace(state, userIds)
-  return userIds
+  const state = await loadFor(identities, instance)
+  identities.replace(state)
+  return state.userIds
 }
 
 async function loadFor(identities: LiveIdentities, instance: Instance) {
@@ -99,7 +99,7 @@ async function loadFor(identities: LiveIdentities, instance: Instance) {
     userIds = identities.idsToRead(changes)
     return { userIds }
   })
-  return [state, userIds] as const
+  return { ...state, userIds }
 }
 
 function changesOf({ userIds = [], projectIds = [] }: { userIds?: string[]; projectIds?: string[] }): IdentityChanges {
@@ -111,6 +111,7 @@ describe('the identities in memory', () => {
     const instance = new Instance()
     instance.set(user('a'))
     const identities = new LiveIdentities(instance)
+    await refresh(identities, instance)
     for (const userId of ['a', 'a', 'nobody', 'nobody']) await identities.find(userId)
     expect(instance.reads).toEqual(['a', 'nobody', 'nobody'])
     expect(await identities.find('a')).toEqual(user('a'))
@@ -121,6 +122,7 @@ describe('the identities in memory', () => {
     const instance = new Instance()
     instance.set(user('a'))
     const identities = new LiveIdentities(instance)
+    await refresh(identities, instance)
     for (const userId of ['a', 'a', 'a', 'nobody', 'nobody']) await identities.find(userId)
     expect(identities.counts).toEqual({ hits: 2, misses: 3, users: 1 })
   })
@@ -129,6 +131,7 @@ describe('the identities in memory', () => {
     const instance = new Instance()
     instance.set(user('a'))
     const identities = new LiveIdentities(instance)
+    await refresh(identities, instance)
     instance.held = []
     const early = identities.read('a')
     instance.set(user('a', 'renamed'))
@@ -145,6 +148,7 @@ describe('the identities in memory', () => {
     const instance = new Instance()
     instance.set(user('a'))
     const identities = new LiveIdentities(instance, { maxReads: 1 })
+    await refresh(identities, instance)
     instance.held = []
     const named = ['x', ...Array.from({ length: 999 }, (_, i) => `nobody-${i}`), 'a'].map((id) => identities.read(id))
     await expect(identities.read('one-too-many')).rejects.toMatchObject({ code: 'storage_unavailable' })
@@ -158,21 +162,24 @@ describe('the identities in memory', () => {
     expect((await proved[1])?.userId).toBe('a')
   })
 
-  it('are as the database has them when they are read, and stay so', async () => {
+  it('are as the database has them when they are read, and not kept if that is newer than what is in memory', async () => {
     const instance = new Instance()
     for (const userId of ['a', 'b']) instance.set(user(userId))
     const identities = new LiveIdentities(instance)
+    await refresh(identities, instance)
     for (const userId of ['a', 'b']) await identities.find(userId)
-    const [state, userIds] = await loadFor(identities, instance)
+    const state = await loadFor(identities, instance)
     instance.set(user('a', 'renamed'))
     instance.remove('b')
     expect([await identities.read('a'), await identities.read('b')]).toEqual([user('a', 'renamed'), undefined])
+    expect([identities.recall('a'), identities.recall('b')]).toEqual([undefined, undefined])
 
     // A state of before that must not undo it.
-    identities.replace(state, userIds)
-    expect([identities.recall('a'), identities.recall('b')]).toEqual([user('a', 'renamed'), undefined])
+    identities.replace(state)
+    expect([identities.recall('a'), identities.recall('b')]).toEqual([undefined, undefined])
     await refresh(identities, instance)
-    expect([identities.recall('a'), identities.recall('b')]).toEqual([user('a', 'renamed'), undefined])
+    expect([await identities.find('a'), await identities.find('b')]).toEqual([user('a', 'renamed'), undefined])
+    expect(identities.recall('a')).toEqual(user('a', 'renamed'))
   })
 
   it('follow changes, deletions and new users', async () => {
@@ -180,6 +187,7 @@ describe('the identities in memory', () => {
     instance.set(user('a'))
     instance.set(user('b'))
     const identities = new LiveIdentities(instance)
+    await refresh(identities, instance)
     for (const userId of ['a', 'b', 'c']) await identities.find(userId)
 
     instance.set(user('a', 'renamed'))
@@ -198,6 +206,7 @@ describe('the identities in memory', () => {
     instance.set(grantProjectRole(user('b'), 'shop', 'seller'))
     instance.set(setManagedProject(user('c'), 'shop', 'PROJECT_OWNER'))
     const identities = new LiveIdentities(instance)
+    await refresh(identities, instance)
     for (const userId of ['a', 'b', 'c', 'd']) await identities.find(userId)
     await refresh(identities, instance)
 
@@ -227,22 +236,21 @@ describe('the identities in memory', () => {
     const early = [identities.find('a'), identities.find('b')]
     instance.set(user('a', 'renamed'))
     instance.changes = changesOf({ userIds: ['a'] })
-    const [state, userIds] = await loadFor(identities, instance)
+    const state = await loadFor(identities, instance)
     for (const release of instance.held) release()
     instance.held = null
     await Promise.all(early)
-    identities.replace(state, userIds)
+    identities.replace(state)
     expect(identities.recall('a')).toBeUndefined()
     expect(identities.recall('b')).toEqual(user('b'))
   })
 
   it('are read again up to a limit, those used last first; the others are forgotten', async () => {
     const instance = new Instance()
+    for (let i = 0; i <= 10_001; i += 1) instance.set(user(`${i}`))
     const identities = new LiveIdentities(instance, { capacity: 10_002 })
-    for (let i = 0; i <= 10_001; i += 1) {
-      instance.set(user(`${i}`))
-      await identities.find(`${i}`)
-    }
+    await refresh(identities, instance)
+    for (let i = 0; i <= 10_001; i += 1) await identities.find(`${i}`)
     identities.recall('0')
     instance.set(user('0', 'renamed'))
     expect(await refresh(identities, instance)).toHaveLength(10_000)
@@ -255,6 +263,7 @@ describe('the identities in memory', () => {
     const instance = new Instance()
     instance.set(user('a'))
     const identities = new LiveIdentities(instance)
+    await refresh(identities, instance)
 
     instance.held = []
     const early = identities.find('a')
@@ -271,8 +280,9 @@ describe('the identities in memory', () => {
 
   it('keep the users that were used last, up to their capacity', async () => {
     const instance = new Instance()
-    const identities = new LiveIdentities(instance, { capacity: 2 })
     for (const userId of ['a', 'b', 'c']) instance.set(user(userId))
+    const identities = new LiveIdentities(instance, { capacity: 2 })
+    await refresh(identities, instance)
     for (const userId of ['a', 'b', 'a', 'c']) await identities.find(userId)
     expect(identities.idsToRead(ANY).sort()).toEqual(['a', 'c'])
   })
@@ -281,6 +291,7 @@ describe('the identities in memory', () => {
     const instance = new Instance()
     instance.set(user('a'))
     const identities = new LiveIdentities(instance, { capacity: 2 })
+    await refresh(identities, instance)
     await identities.find('a')
     for (let i = 0; i < 100; i += 1) await identities.find(`nobody-${i}`)
     expect(identities.idsToRead(ANY)).toEqual(['a'])
@@ -291,6 +302,7 @@ describe('the identities in memory', () => {
     instance.set(user('a'))
     instance.set(user('b'))
     const identities = new LiveIdentities(instance)
+    await refresh(identities, instance)
     for (const userId of ['a', 'nobody']) await identities.find(userId)
     await refresh(identities, instance)
     await identities.find('b')
@@ -300,7 +312,7 @@ describe('the identities in memory', () => {
     instance.held = []
     const early = identities.find('c')
     instance.goBack(1)
-    identities.replace({ ...(await instance.load({ userIds: requested })), changes: ANY }, requested)
+    identities.replace({ ...(await instance.load({ userIds: requested })), changes: ANY })
     for (const release of instance.held) release()
     instance.held = null
     await early
@@ -308,6 +320,20 @@ describe('the identities in memory', () => {
     instance.reads = []
     for (const userId of ['a', 'b', 'c', 'nobody']) await identities.find(userId)
     expect(instance.reads).toEqual(['b', 'c', 'nobody'])
+  })
+
+  it('are not kept from an answer that began before a state which does not continue the one before', async () => {
+    const instance = new Instance()
+    instance.set(user('a'))
+    const identities = new LiveIdentities(instance)
+    await refresh(identities, instance)
+    instance.held = []
+    const early = identities.find('a')
+    // Another history, in which the version is the same.
+    await refresh(identities, instance)
+    for (const release of instance.held) release()
+    await early
+    expect(identities.recall('a')).toBeUndefined()
   })
 
   it('pass a failure on and try again next time', async () => {

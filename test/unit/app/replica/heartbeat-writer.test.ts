@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { HeartbeatWriter } from '../../../../src/app/replica/heartbeat-writer.ts'
 import { DomainError } from '../../../../src/domain/errors.ts'
-import type { Readiness } from '../../../../src/domain/ports.ts'
+import type { Readiness } from '../../../../src/domain/ports/runtime.ts'
 import type { Heartbeat } from '../../../../src/domain/replicas.ts'
 import { createRecordingLog } from '../../../support/log.ts'
 import { ManualClock } from '../../../support/manual-clock.ts'

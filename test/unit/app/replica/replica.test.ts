@@ -2,9 +2,16 @@ import { describe, expect, it } from '@jest/globals'
 import { InstanceClock } from '../../../../src/app/replica/instance-clock.ts'
 import { Replica } from '../../../../src/app/replica/replica.ts'
 import { DomainError, StorageRefusal } from '../../../../src/domain/errors.ts'
+import type { IdentityChanges } from '../../../../src/domain/identities/changed-users.ts'
+import { createServiceUser, type ServiceUser } from '../../../../src/domain/identities/service-user.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
 import { createWebKey, type WebKey } from '../../../../src/domain/keys/web-key.ts'
-import type { InstanceReader, InstanceState, InstanceStatus } from '../../../../src/domain/ports.ts'
+import type {
+  InstanceReader,
+  InstanceState,
+  InstanceStatus,
+  NeededIdentities,
+} from '../../../../src/domain/ports/instance.ts'
 import { UnreadableRow } from '../../../../src/domain/unreadable-row.ts'
 import { newKeyPair } from '../../../support/keys.ts'
 import { createRecordingLog } from '../../../support/log.ts'
@@ -12,6 +19,10 @@ import { ManualClock } from '../../../support/manual-clock.ts'
 
 const SECOND = 1000
 const ISSUER = 'https://id.example.com'
+const USER = createServiceUser(
+  { userId: 'a', projectId: 'p', projectName: 'p', name: 'a', clientCredentialsEnabled: true },
+  new Date(0),
+)
 
 /** An instance in memory that the test changes, and a replica of it. */
 function createInstance({ maxStalenessSeconds = 10 } = {}) {
@@ -25,6 +36,9 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
     databaseTime: new Date(0),
     issuer: ISSUER,
     failure: undefined as Error | undefined,
+    users: new Map<string, ServiceUser>(),
+    /** What each load finds of the changes before it. */
+    changes: { kind: 'any' } as IdentityChanges,
     /** Each load waits for it. */
     loading: Promise.resolve(),
     change(at: number) {
@@ -45,7 +59,7 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
       standby: null,
     }
   }
-  const load = async (): Promise<InstanceState> => {
+  const load = async ({ userIds = [] }: NeededIdentities = {}): Promise<InstanceState> => {
     await instance.loading
     if (instance.unreadable !== undefined) throw instance.unreadable
     return {
@@ -54,17 +68,20 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
       sealedActiveKey: null,
       rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
       trustedIssuers: [],
-      users: new Map(),
+      users: new Map([...instance.users].filter(([userId]) => userIds.includes(userId))),
       federatedUsers: [],
     }
   }
   const reader: InstanceReader = {
     status,
     load,
-    loadSince: async () => ({ ...(await load()), changes: { kind: 'any' } }),
-    findServiceUser: async () => {
+    loadSince: async (_, choose) => {
+      const { changes } = instance
+      return { ...(await load(choose(changes))), changes }
+    },
+    findServiceUser: async (userId) => {
       if (instance.unreadableUser !== undefined) throw instance.unreadableUser
-      return { version: (await status()).version, user: undefined }
+      return { version: (await status()).version, user: instance.users.get(userId) }
     },
     findFederatedUsers: async () => ({ version: (await status()).version, userIds: [] }),
   }
@@ -165,6 +182,26 @@ describe('a replica', () => {
     expect(log.lines).toHaveLength(2)
     await replica.stop()
   })
+
+  it.each([0, 1, 2])(
+    'forgets what it read of a change that a fail-over lost, %i other changes later',
+    async (others) => {
+      const { instance, replica } = createInstance()
+      await replica.start()
+      instance.change(1)
+      instance.users.set('a', { ...USER, instanceRoles: ['IAM_OWNER'] })
+      expect((await replica.findServiceUser('a'))?.instanceRoles).toEqual(['IAM_OWNER'])
+
+      instance.version = 0
+      instance.changedAt = new Date(0)
+      instance.users.set('a', USER)
+      instance.changes = { kind: 'some', userIds: new Set(), projectIds: new Set(), subjects: [] }
+      for (let i = 0; i < others; i += 1) instance.change(10 + i)
+      await replica.refresh()
+      expect((await replica.findServiceUser('a'))?.instanceRoles).toEqual([])
+      await replica.stop()
+    },
+  )
 
   it('tells how long each change took to get here, by the clock of the database', async () => {
     const { instance, replica } = createInstance()

@@ -3,10 +3,11 @@
  */
 import { describe, expect, it } from '@jest/globals'
 import type { Configuration, ServiceUserConfiguration } from '../../../../src/domain/configuration/configuration.ts'
-import type { ConfiguredState, PlanOptions } from '../../../../src/domain/configuration/plan.ts'
+import type { Mistake } from '../../../../src/domain/configuration/mistakes.ts'
+import { type ConfiguredState, type PlanOptions, planConfiguration } from '../../../../src/domain/configuration/plan.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
 import { after } from '../../../../src/domain/time.ts'
-import { afterPlan, EMPTY, NOW, planOf } from './planned-instance.ts'
+import { afterPlan, EMPTY, NOW, planOf, planOptions } from './planned-instance.ts'
 
 const SHOP = { name: 'shop', roles: ['reader'], scopes: [], audiences: [] }
 
@@ -88,6 +89,50 @@ describe('what the user has already', () => {
     expect(() => planOf(withUsers({ ...ROBOT, tokenLifetimeSeconds: 3001 }), state, { limits })).toThrow(
       'token_lifetime_invalid',
     )
+  })
+})
+
+describe('a mistake that others would follow from', () => {
+  const mistakesOf = (configuration: Configuration, known: readonly Mistake[] = []) => {
+    const outcome = planConfiguration(configuration, EMPTY, { ...planOptions(), known })
+    return outcome.kind === 'plan' ? [] : outcome.mistakes.map(({ path, code }) => `${path} ${code}`)
+  }
+  const issuer = 'https://ci.example'
+  const identity = { issuer, subject: 'a', audience: null, claims: [] }
+
+  it('of the keys of a trusted issuer is the only one', () => {
+    const configuration = {
+      ...withUsers({ ...ROBOT, federatedIdentities: [identity] }),
+      trustedIssuers: [{ issuer, keys: null, algorithms: [], maxLifetimeSeconds: 0 }],
+    }
+    const known = { path: 'trustedIssuers[0].keys', code: 'trusted_issuer_invalid', message: 'no key' } as const
+    expect(mistakesOf(configuration, [known])).toEqual(['trustedIssuers[0].keys trusted_issuer_invalid'])
+    expect(mistakesOf({ ...configuration, trustedIssuers: [] })).toEqual([
+      'serviceUsers[0].federatedIdentities[0].issuer trusted_issuer_not_found',
+    ])
+  })
+
+  it('of a scope of a project is the only one', () => {
+    const configuration = {
+      ...withUsers({ ...ROBOT, scopes: ['openid', 'orders'] }),
+      projects: [{ ...SHOP, scopes: ['openid'] }],
+    }
+    expect(mistakesOf(configuration)).toEqual([
+      'projects[0].scopes[0] scope_reserved',
+      'serviceUsers[0].scopes[1] project_scope_not_found',
+    ])
+  })
+
+  it('of a role of a project is the only one', () => {
+    const roles = Array.from({ length: 1001 }, (_, index) => `role-${index}`)
+    const configuration = {
+      ...withUsers({ ...ROBOT, projectRoles: [{ project: 'shop', roles: [...roles.slice(-1), 'missing'] }] }),
+      projects: [{ ...SHOP, roles }],
+    }
+    expect(mistakesOf(configuration)).toEqual([
+      'projects[0].roles[1000] project_limit_reached',
+      'serviceUsers[0].projectRoles[0].roles[1] project_role_not_found',
+    ])
   })
 })
 

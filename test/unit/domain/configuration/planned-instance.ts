@@ -25,11 +25,12 @@ export const EMPTY: ConfiguredState = {
   labels: new Map(),
   otherOwners: 0,
   otherUsers: new Map(),
+  otherHolders: { roles: new Map(), scopes: new Map(), projects: new Map(), trustedIssuers: new Map() },
   audiences: new Map(),
 }
 
 /** Options with ids that count up. */
-function planOptions(options: Partial<PlanOptions> = {}): PlanOptions {
+export function planOptions(options: Partial<PlanOptions> = {}): PlanOptions {
   let ids = 0
   return {
     label: 'default',

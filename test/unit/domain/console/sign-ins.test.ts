@@ -10,7 +10,7 @@ import {
 } from '../../../../src/domain/console/sign-ins.ts'
 
 const NOW = new Date('2026-11-23T12:00:00Z')
-const NONE: SignIns = { links: [], sessions: [] }
+const NONE: SignIns = { links: [], sessions: [], unreadable: [] }
 const at = (seconds: number) => new Date(NOW.getTime() + seconds * 1000)
 const newHash = () => new Uint8Array(randomBytes(32))
 
@@ -71,7 +71,7 @@ describe('a session', () => {
     const idle = session('a', { lastUsedAt: at(-100) })
     const others = Array.from({ length: 9 }, (_, index) => session('a', { lastUsedAt: at(-index) }))
     const theirs = session('b', { lastUsedAt: at(-1000) })
-    const before = { links: [], sessions: [theirs, others[0]!, idle, ...others.slice(1)] }
+    const before = { ...NONE, sessions: [theirs, others[0]!, idle, ...others.slice(1)] }
     const { next, session: opened, replaced } = signIn(before, 'a')
     expect(replaced).toEqual([idle])
     expect(new Set(next.sessions)).toEqual(new Set([theirs, ...others, opened]))
@@ -95,5 +95,17 @@ describe('a session', () => {
         expect.objectContaining({ code: 'console_session_not_found' }),
       )
     }
+  })
+
+  it('that cannot be read stays until it is ended, and takes the place of none', () => {
+    const [lost, other] = [{ sessionId: randomUUID() }, { sessionId: randomUUID() }]
+    const full = Array.from({ length: 999 }, (_, index) => session(`${index}`))
+    const { next } = signIn({ links: [], sessions: full, unreadable: [lost, other] }, 'a')
+    expect(next.unreadable).toEqual([lost, other])
+    const ended = endSession(next, lost.sessionId, NOW)
+    expect(ended).toEqual({ ...next, unreadable: [other] })
+    expect(() => endSession(ended, lost.sessionId, NOW)).toThrow(
+      expect.objectContaining({ code: 'console_session_not_found' }),
+    )
   })
 })

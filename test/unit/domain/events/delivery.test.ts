@@ -81,6 +81,25 @@ describe('an attempt', () => {
   })
 
   it.each([
+    [429, 60, 60],
+    [503, 60, 60],
+    [503, 1, 5],
+    [429, 3600, 3600],
+    [429, 86_400, 3600],
+    [404, 60, 5],
+    [500, 60, 5],
+  ])('that is answered with %d and Retry-After of %d s is repeated after %d s', (status, asked, wait) => {
+    const { next } = afterAttempt(deliveryFrom('before'), attempt(outcomeOf(status, asked), 0))
+    expect(next.nextAttemptAt).toEqual(at(wait))
+    expect([isDue(next, at(wait - 1)), isDue(next, at(wait))]).toEqual([false, true])
+  })
+
+  it('is repeated no sooner than a receiver asks for, at random or not', () => {
+    const { next } = afterAttempt(deliveryFrom('before'), attempt(outcomeOf(429, 60), 0, { random: 1 }))
+    expect(next.nextAttemptAt).toEqual(at(60))
+  })
+
+  it.each([
     ['rejected', REJECTED, HOUR],
     ['unavailable', UNAVAILABLE, 72 * HOUR],
   ] as const)('gives an event up that is %s, when that has gone on for long enough', (_kind, outcome, limit) => {

@@ -14,6 +14,7 @@ describe('signing in at the console', () => {
       sessions: { open: failing, signOut: failing },
       access: { authenticate: failing },
       baseUrl: 'http://localhost:8080',
+      tokenLifetimeSeconds: 3600,
       signInPath: null,
       requestContext: { addressOf: () => '', identified: () => {}, refused: (_, reason) => refusals.push(reason) },
       log: createRecordingLog(),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { readConfig } from '../../../../src/config/config.ts'
+import { readConfig } from '../../../../src/config/read-config.ts'
 import type { Handler } from '../../../../src/http/requests/exchange.ts'
 import { RateLimitedWarning } from '../../../../src/telemetry/tracing/rate-limited-warning.ts'
 import { startTracing } from '../../../../src/telemetry/tracing/tracing.ts'

@@ -1,11 +1,11 @@
 /**
- * What the use cases of webhooks need from outside.
+ * Webhooks in the database, and the signatures of their messages. `storage/` and `crypto/` implement these.
  */
 import type { AuditEntry } from '../audit.ts'
+import type { Delivery } from '../events/delivery.ts'
+import type { Webhook } from '../events/webhook.ts'
 import type { ChangeEntry } from '../identities/authority.ts'
 import type { ChangeMoment } from '../time.ts'
-import type { Delivery } from './delivery.ts'
-import type { Webhook } from './webhook.ts'
 
 /** The webhooks in the database. Every method throws {DomainError} `storage_unavailable`, and `change` what `KeyStore.update` does. */
 export interface WebhookStore {

@@ -1,9 +1,10 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { ConfigError, readConfig } from '../../../src/config/config.ts'
+import { ConfigError } from '../../../src/config/config.ts'
 import { describeConfig } from '../../../src/config/describe-config.ts'
 import { credentialsFileFrom } from '../../../src/config/environment.ts'
+import { readConfig } from '../../../src/config/read-config.ts'
 import { SETTINGS, type Setting } from '../../../src/config/settings.ts'
 
 const MASTER_KEYS = `mk-1:${Buffer.alloc(32, 7).toString('base64url')}`

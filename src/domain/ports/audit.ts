@@ -1,0 +1,58 @@
+/**
+ * The audit trail in the database, and its export. `storage/` and `telemetry/` implement these.
+ */
+import type { AuditEntry, AuditEvent, AuditFilter, AuditPosition, Omission, PositionedEvent } from '../audit.ts'
+import type { Page } from './page.ts'
+
+/** The audit trail in the database. Changes are written by the stores that make them. */
+export interface AuditLog {
+  /** Writes a refusal. `outcome` is its reason. @param omission Given if it stands for dropped refusals. */
+  refuse(entry: AuditEntry, outcome: string, omission?: Omission): Promise<void>
+  /** Newest first. */
+  list(filter: AuditFilter, page: Page<{ readonly at: Date; readonly eventId: string }>): Promise<readonly AuditEvent[]>
+  /** Deletes events before a time, some at a time, and returns how many. */
+  deleteBefore(at: Date): Promise<number>
+}
+
+/** The events after a position. */
+export interface AuditBatch {
+  readonly events: readonly PositionedEvent[]
+  /** Where to go on: after the last event that was looked at, whether it matched or not. */
+  readonly position: AuditPosition
+  /** Whether this is everything that can be read now. */
+  readonly isComplete: boolean
+}
+
+/**
+ * Reads the audit trail in an order that no late commit precedes: what is read after a position is complete, so that a reader which goes on
+ * from there misses nothing. It is the order of changes; dates may differ from it. Both methods throw {DomainError} `storage_unavailable`.
+ */
+export interface AuditReader {
+  /** The position after all events that can be read now. A transaction that stays open on the server holds back later events. */
+  latest(): Promise<AuditPosition>
+  /**
+   * Reads at most `limit` events that match. @param position Null: from the first event.
+   *
+   * @throws {DomainError} `audit_position_invalid`; `audit_position_unknown` if the database was restored to an earlier time.
+   */
+  readAfter(
+    position: AuditPosition | null,
+    options: { readonly filter: AuditFilter; readonly limit: number },
+  ): Promise<AuditBatch>
+}
+
+/**
+ * How far audit events were exported, and which replica exports: one at a time, for as long as its lease lasts. Each method throws
+ * {DomainError} `storage_unavailable`.
+ */
+export interface AuditExports {
+  /** Takes the lease, unless another holder has it. @returns Where to go on, null if nothing was exported yet; undefined without the lease. */
+  acquire(holder: string, leaseMillis: number): Promise<{ readonly position: AuditPosition | null } | undefined>
+  /** Stores how far the holder of the lease came, and renews the lease. @returns False if it has the lease no more: then nothing is stored. */
+  advance(holder: string, position: AuditPosition, leaseMillis: number): Promise<boolean>
+  /** Gives the lease back, if the holder has it. */
+  release(holder: string): Promise<void>
+}
+
+/** Takes audit events to where they are watched. @returns Whether they have arrived. Never throws. */
+export type ExportAuditEvents = (events: readonly AuditEvent[]) => Promise<boolean>

@@ -1,0 +1,62 @@
+/**
+ * What signing in to the console needs. `storage/` and `openid/` implement these.
+ */
+import type { AuditEntry } from '../audit.ts'
+import type { Person } from '../console/person.ts'
+import type { ConsoleSession, Sessions, SignInLink, SignIns } from '../console/sign-ins.ts'
+import type { ChangeEntry } from '../identities/authority.ts'
+import type { ServiceUser } from '../identities/service-user.ts'
+
+/**
+ * The sign-in links and sessions of the console in the database. Every method throws {DomainError} `storage_unavailable`, and `change`
+ * what `KeyStore.update` does.
+ */
+export interface ConsoleStore {
+  /**
+   * Decides about all links and sessions and stores the difference as one step, like `KeyStore.update`, with `entry` as an audit event.
+   *
+   * `decide` gets the user of a `client` authority, which is not checked before; undefined if there is no such user.
+   */
+  change<T>(
+    entry: ChangeEntry,
+    decide: (signIns: SignIns, clock: Date, user: Pick<ServiceUser, 'enabled'> | undefined) => SignInsChange<T>,
+  ): Promise<T>
+  /** Also those that have ended and were not deleted yet. */
+  listSessions(): Promise<Sessions>
+  findLink(hash: Uint8Array): Promise<SignInLink | undefined>
+  /** A session, ended or not. @param key The hash of its cookie, or its id. @throws {UnreadableRow} */
+  findSession(key: Uint8Array | string): Promise<ConsoleSession | undefined>
+  /** Notes that a session is used now. Within a minute of the last use it changes nothing. It is no change of the instance. */
+  recordUse(sessionId: string): Promise<void>
+}
+
+/** The next links and sessions. */
+export interface SignInsChange<T> {
+  readonly next: SignIns
+  readonly result: T
+  /** What ended by it besides: audit events of their own. Default: nothing. */
+  readonly replaced?: readonly Pick<AuditEntry, 'action' | 'resource'>[]
+}
+
+/** What binds the return from an OpenID provider to the browser that was sent there. */
+export interface SignInAttempt {
+  readonly state: string
+  readonly nonce: string
+  /** The code verifier of PKCE (RFC 7636). */
+  readonly verifier: string
+}
+
+/**
+ * An OpenID provider, at which people prove who they are. Both methods throw {DomainError} `openid_provider_unavailable`.
+ */
+export interface OpenIdProvider {
+  /** Where to send a browser, and what it must bring back. */
+  begin(): Promise<{ readonly url: string; readonly attempt: SignInAttempt }>
+  /**
+   * Who came back.
+   *
+   * @param query Of the address to which the provider has sent the browser, with its question mark.
+   * @throws {DomainError} `sign_in_failed`.
+   */
+  finish(query: string, attempt: SignInAttempt): Promise<Person>
+}

@@ -1,0 +1,68 @@
+/**
+ * Projects and service users in the database. `storage/` implements these.
+ */
+import type { ChangeEntry } from '../identities/authority.ts'
+import type { Project, ProjectMember } from '../identities/project.ts'
+import type { Reach } from '../identities/reach.ts'
+import type { ServiceUser } from '../identities/service-user.ts'
+import type { ChangeMoment } from '../time.ts'
+import type { Page } from './page.ts'
+
+/** The next state of a resource. The same object as before: nothing changes. Null: it is deleted. */
+export interface Change<A, T> {
+  readonly next: A | null
+  readonly result: T
+}
+
+/** Which service users a list has. */
+export interface UserFilter {
+  /** Null: of all projects. */
+  readonly projectId: string | null
+  /** Only those whose name or client ID contains it, in any case. Empty: all. */
+  readonly search: string
+  /** Only those within it. */
+  readonly reach: Reach
+}
+
+/**
+ * Projects and service users in the database. Every method throws {DomainError} `storage_unavailable` like `KeyStore`, and those that
+ * change something `change_outcome_unknown`.
+ */
+export interface IdentityStore {
+  /**
+   * Decides about a project and stores the outcome as one step, like `KeyStore.update`, with `entry` as an audit event.
+   *
+   * @throws {DomainError} `project_name_taken`; `project_audience_taken`; `project_has_users` if a project with users would be deleted.
+   */
+  changeProject<T>(
+    projectId: string,
+    entry: ChangeEntry,
+    decide: (project: Project | undefined, now: Date) => Change<Project, T>,
+  ): Promise<T>
+  /**
+   * Decides about a user and stores the outcome as one step, like `KeyStore.update`, with `entry` as an audit event. `decide` gets
+   * the clock besides the date, because credentials of a user end by the clock. A user whom the caller may not see is undefined for it, and a
+   * project is too in `changeProject`.
+   *
+   * @throws {DomainError} what `assertMayChangeUser` throws; `project_not_found`, `project_role_not_found` or `project_scope_not_found` if the user would
+   * belong to or be granted something that does not exist; `last_owner` if no owner would be left.
+   */
+  changeUser<T>(
+    userId: string,
+    entry: ChangeEntry,
+    decide: (user: ServiceUser | undefined, moment: ChangeMoment) => Change<ServiceUser, T>,
+  ): Promise<T>
+  findProject(projectId: string): Promise<Project | undefined>
+  /** Those within the reach, ordered by name, which is the cursor. */
+  listProjects(page: Page<string>, reach: Reach): Promise<readonly Project[]>
+  /** The users with a role over a project in the API, ordered by user id, which is the cursor. */
+  listMembers(projectId: string, page: Page<string>): Promise<readonly ProjectMember[]>
+  findUser(userId: string): Promise<ServiceUser | undefined>
+  /** Those that the filter lets through, ordered by creation date and id. */
+  listUsers(
+    filter: UserFilter,
+    page: Page<{ readonly createdAt: Date; readonly userId: string }>,
+  ): Promise<readonly ServiceUser[]>
+  /** The user with a personal access token of this hash, expired or not. */
+  findUserByPersonalAccessToken(hash: Uint8Array): Promise<ServiceUser | undefined>
+}

@@ -1,0 +1,85 @@
+/**
+ * What a replica reads of the instance, and how it learns of changes. `storage/` implements these.
+ */
+import type { FederatedSubject } from '../federation/federated-identity.ts'
+import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
+import type { IdentityChanges } from '../identities/changed-users.ts'
+import type { ServiceUser } from '../identities/service-user.ts'
+import type { KeyRing } from '../keys/key-ring.ts'
+import type { Rotation } from '../keys/rotation.ts'
+import type { Revision } from '../revision.ts'
+
+/** A reading of the database's clock, taken between two moments of a monotonic clock. */
+export interface ClockReading {
+  readonly databaseTime: Date
+  /** The date of the newest change, which may be ahead of a clock that has gone back. Null: there has been none. */
+  readonly latestChange: Date | null
+  /** In milliseconds of `performance.now()`, like `notAfter`. */
+  readonly notBefore: number
+  readonly notAfter: number
+}
+
+/** The status by which a replica knows whether it is up to date. */
+export interface InstanceStatus extends Revision {
+  /** The issuer of all replicas; null if none has been stored yet. */
+  readonly issuer: string | null
+  readonly clock: ClockReading
+  /** What is known of the replay of a hot standby; null: the database is a primary. */
+  readonly standby: StandbyReading | null
+}
+
+/** How far a hot standby has replayed the changes of its primary, as far as that shows. */
+export interface StandbyReading {
+  /** The date of the newest heartbeat of a replica that has arrived, by the clock of the primary; null: none has. */
+  readonly newestHeartbeat: Date | null
+}
+
+/** Everything that a replica serves from memory, as it was at one version. */
+export interface InstanceState extends InstanceStatus {
+  readonly ring: KeyRing
+  /** The sealed private key of the active web key; null if none is active. */
+  readonly sealedActiveKey: string | null
+  readonly rotation: Rotation
+  readonly trustedIssuers: readonly TrustedIssuer[]
+  /** The users that were asked for and exist. */
+  readonly users: ReadonlyMap<string, ServiceUser>
+  /** For each subject that was asked for, in that order, the users whom it names, like `findFederatedUsers`. */
+  readonly federatedUsers: readonly (readonly string[])[]
+}
+
+/** The identities to read with a state. */
+export interface NeededIdentities {
+  readonly userIds?: readonly string[]
+  readonly subjects?: readonly FederatedSubject[]
+}
+
+/** Consistent reads of the instance. Every method throws {DomainError} `storage_unavailable` like `KeyStore`. */
+export interface InstanceReader {
+  /** At which change the instance is. */
+  status(): Promise<InstanceStatus>
+  /** Everything that a replica serves, with these users and subjects, all as of the same version. */
+  load(needed?: NeededIdentities): Promise<InstanceState>
+  /**
+   * The same for a replica that has the instance as of `revision`.
+   *
+   * @param choose Which users and subjects to read again, by what has changed since. It may be called more than once.
+   */
+  loadSince(
+    revision: Revision,
+    choose: (changes: IdentityChanges) => NeededIdentities,
+  ): Promise<InstanceState & { readonly changes: IdentityChanges }>
+  /** One user, and the version at which it was so. */
+  findServiceUser(userId: string): Promise<{ readonly version: number; readonly user: ServiceUser | undefined }>
+  /** The ids of users who have a federated identity with this subject, two at most, and the version at which it was so. */
+  findFederatedUsers(
+    subject: FederatedSubject,
+  ): Promise<{ readonly version: number; readonly userIds: readonly string[] }>
+}
+
+/** Announces changes of other replicas, sooner than polling versions would. It is only a hint, and may miss any of them. */
+export interface ChangeFeed {
+  /** Calls `onChange` after changes, and after every reconnect, until the returned function is called. */
+  subscribe(onChange: () => void): () => Promise<void>
+  /** Whether announcements would arrive now. `off`: nothing is announced, as by a standby, or nothing listens. */
+  status(): 'connected' | 'disconnected' | 'off'
+}

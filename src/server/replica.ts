@@ -1,0 +1,96 @@
+/**
+ * Makes the replica: what this process serves from memory, with its clock, and the check of what it could not sign with.
+ */
+import { DecryptabilityCheck } from '../app/keys/decryptability-check.ts'
+import { InstanceClock } from '../app/replica/instance-clock.ts'
+import { Replica } from '../app/replica/replica.ts'
+import { UnreadableRows } from '../app/replica/unreadable-rows.ts'
+import type { Config } from '../config/config.ts'
+import { createSignerFactory } from '../crypto/signer.ts'
+import { activeKey } from '../domain/keys/key-ring.ts'
+import type { SealedWebKey } from '../domain/keys/sealed-keys.ts'
+import type { ChangeFeed } from '../domain/ports/instance.ts'
+import type { Log } from '../domain/ports/runtime.ts'
+import { createInstanceReader } from '../storage/instance/instance-reader.ts'
+import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'
+import { createChangeFeed } from '../storage/postgres/change-feed.ts'
+import type { Database } from '../storage/postgres/database.ts'
+import { type PostgresOptions, shareOut } from '../storage/postgres/postgres-pool.ts'
+import type { Metrics } from '../telemetry/metrics/metrics.ts'
+import { traceSignatures } from '../telemetry/tracing/signature-spans.ts'
+import type { Tracing } from '../telemetry/tracing/tracing.ts'
+import type { CleanupStack } from './cleanup-stack.ts'
+import { type WaitOptions, whenAvailable } from './database-wait.ts'
+import type { OpenedInstance } from './instance-setup.ts'
+import { systemClock, systemTime } from './system-clock.ts'
+
+/** What the replica needs. */
+export interface ReplicaParts {
+  readonly config: Config
+  readonly log: Log
+  /** Stops the replica. */
+  readonly stack: CleanupStack
+  readonly database: Database
+  /** Where the database is, for the change feed. */
+  readonly where: PostgresOptions
+  readonly baseUrl: string
+  readonly tracing: Tracing
+  readonly metrics: Pick<Metrics, 'countTokens'>
+  /** How the start waits for the database. */
+  readonly waiting: WaitOptions
+}
+
+/** A replica that has read the instance. */
+export interface StartedReplica {
+  readonly replica: Replica
+  readonly time: InstanceClock
+  readonly feed: ChangeFeed
+  /** Handles rows that cannot be read, except those that the replica reads. */
+  readonly rows: UnreadableRows
+  readonly decryptability: DecryptabilityCheck
+}
+
+/** @throws {Error} that says what to do, if the instance cannot be read or the private key of its active web key cannot be opened. */
+export async function startReplica(
+  { integrity, sealer }: Pick<OpenedInstance, 'integrity' | 'sealer'>,
+  { config, log, stack, database, where, baseUrl, tracing, metrics, waiting }: ReplicaParts,
+): Promise<StartedReplica> {
+  const signers = createSignerFactory(sealer)
+  const time = new InstanceClock({ machine: systemTime, monotonic: systemClock.monotonic, log })
+  const feed = createChangeFeed(where)
+  const replica = new Replica({
+    reader: tracing.calls('InstanceReader', createInstanceReader({ db: database.serving }, integrity.publicKeys)),
+    feed,
+    signers: metrics.countTokens(traceSignatures(signers, tracing)),
+    clock: systemClock,
+    time,
+    log,
+    issuer: baseUrl,
+    // One connection is for comparing versions.
+    maxReads: shareOut(config.databaseMaxConnections, config.changeFeed).serving - 1,
+    maxUsers: config.maxCachedUsers,
+    maxStalenessSeconds: config.maxStalenessSeconds,
+    primaryUrl: config.primary.url,
+  })
+  stack.defer(() => replica.stop())
+  await whenAvailable(() => replica.start(), waiting)
+  assertCanSign(replica)
+  const rows = new UnreadableRows({ clock: systemClock, log })
+  const sealedKeys = rows.around(tracing.calls('SealedKeyStore', createSealedKeyStore(database)))
+  const check = { assertOpens: (key: SealedWebKey) => sealer.assertOpens(key.sealed, key) }
+  const decryptability = new DecryptabilityCheck({ keys: sealedKeys, check, log })
+  // Logged at the start, so that the operator can act before the day on which one of them has to sign.
+  await whenAvailable(() => decryptability.checkInitialKeys(), waiting)
+  return { replica, time, feed, rows, decryptability }
+}
+
+function assertCanSign(replica: Replica): void {
+  const { ring, signer } = replica.keys()
+  const active = activeKey(ring)
+  if (active !== undefined && signer === null) {
+    throw new Error(
+      `the private key of the active web key ${active.keyId} cannot be opened with the configured master keys: ` +
+        'add the one that sealed it to KEYTURN_MASTER_KEYS (in an embedded setup: restore master.key in the data directory)',
+    )
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * Makes the OAuth endpoints, with what they do in the background.
+ */
+import type { Introspection } from '../app/access/introspection.ts'
+import { SecretUses } from '../app/identities/secret-uses.ts'
+import { TokenRevocations } from '../app/identities/token-revocations.ts'
+import { verifyFederatedToken } from '../crypto/federated-token.ts'
+import { openApiDocument } from '../oauth/documents/openapi.ts'
+import { publishDocument } from '../oauth/documents/published-document.ts'
+import { createOAuthRoutes, type OAuthRoutes } from '../oauth/routes.ts'
+import { TokenService } from '../oauth/token-service.ts'
+import { createCredentialUses } from '../storage/identities/credential-uses.ts'
+import { createIdentityStore } from '../storage/identities/identity-store.ts'
+import { createDpop } from './dpop.ts'
+import { startIssuerKeyRefresher } from './federation.ts'
+import { recording } from './recording.ts'
+import type { ServicesOptions } from './services.ts'
+import { systemClock } from './system-clock.ts'
+
+/** The OAuth endpoints, always with the newest key ring of the replica. */
+export function createTokenEndpoints(options: ServicesOptions, introspection: Introspection): OAuthRoutes {
+  const { config, log, stack, database, publicKeys, secrets, replica, rows, records, now, baseUrl } = options
+  const { tracing, contexts, audit, attempts, certificates } = options
+  const refresher = startIssuerKeyRefresher(options)
+  const uses = recording(options, createCredentialUses)
+  const store = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
+  const secretUses = new SecretUses({ store: uses, canWrite: records.isOpen, clock: systemClock, log })
+  stack.defer(() => secretUses.stop())
+
+  const service = new TokenService({
+    issuer: baseUrl,
+    tokenLifetimeSeconds: config.tokenLifetimeSeconds,
+    assertionAudience: config.assertionAudience,
+    ...(certificates === undefined ? {} : { certificates }),
+    acceptsZitadelScopes: config.zitadelApi,
+    now,
+    directory: {
+      recallServiceUser: (userId) => replica.recallServiceUser(userId),
+      readServiceUser: (userId) => replica.readServiceUser(userId),
+      secrets,
+    },
+    introspection,
+    revocations: new TokenRevocations({ store, replica }),
+    federation: {
+      verify: (assertion, issuers) => verifyFederatedToken(assertion, issuers, now()),
+      trustedIssuers: () => replica.trustedIssuers(),
+      confirm: () => replica.confirm(),
+      wantKeys: (issuerId) => refresher.want(issuerId),
+      recallUsers: (subject) => replica.recallFederatedUsers(subject),
+      readUsers: (subject) => replica.readFederatedUsers(subject),
+    },
+    assertions: tracing.calls('CredentialUses', uses),
+    dpop: createDpop(options),
+    attempts,
+    secretUses,
+    audit,
+    contexts,
+    log,
+  })
+  replica.onKeys((snapshot) => service.switchTo(snapshot))
+  const { jwksMaxAgeSeconds } = config
+  return createOAuthRoutes({
+    service,
+    openApi: publishDocument(
+      openApiDocument(baseUrl, { servesDeprecated: config.betaApi, servesConsole: config.console }),
+    ),
+    jwksMaxAgeSeconds,
+    isFresh: () => replica.isFresh(),
+    stalenessSeconds: () => replica.stalenessSeconds,
+    contexts,
+  })
+}

@@ -1,0 +1,65 @@
+/**
+ * The instance itself, and what replicas record about it.
+ */
+import type { ColumnType, Generated } from 'kysely'
+
+/** By name. */
+export interface InstanceTables {
+  instance: InstanceTable
+  instance_changes: InstanceChangeTable
+  replicas: ReplicaTable
+  deprecated_calls: DeprecatedCallTable
+}
+
+/** One row: the version of the instance, and the lock of all changes. */
+interface InstanceTable {
+  id: number
+  /** pg reads a bigint as text. */
+  version: ColumnType<string, number, number>
+  initialised_at: Date | null
+  changed_at: ColumnType<Date | null, Date | null | undefined>
+  /** Null: no change yet. */
+  latest_at: ColumnType<Date | null, Date | null | undefined>
+  schema_major: Generated<number>
+  /** Null: not initialised yet. */
+  sealed_integrity_key: ColumnType<string | null, string | null | undefined>
+  /** Null until the first start of a server that stores it. */
+  issuer: ColumnType<string | null, string | undefined>
+  /** Of the events that are written from now on (decision 37). */
+  audit_epoch: Generated<number>
+  /** Events that are older have no order but that of their dates. */
+  audit_ordered_since: ColumnType<Date, Date | undefined>
+}
+
+/** One row for each of the last versions (`change-row.ts`). */
+interface InstanceChangeTable {
+  version: string
+  changed_at: Date
+  /** Null: any user. */
+  user_ids: string[] | null
+  project_ids: string[]
+}
+
+interface ReplicaTable {
+  replica_id: string
+  host_name: string
+  keyturn_version: string
+  start_date: Date
+  last_seen_date: Date
+  /** pg reads a bigint as text. */
+  version: string
+  versions_behind: string
+  /** Null: it has not learned of a change yet. */
+  lag_seconds: number | null
+  ready: boolean
+  reason: string
+}
+
+interface DeprecatedCallTable {
+  user_id: string
+  method: string
+  /** pg reads a bigint as text. */
+  call_count: string
+  first_call_date: Date
+  last_call_date: Date
+}

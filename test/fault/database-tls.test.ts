@@ -1,0 +1,89 @@
+/**
+ * TLS to the database as managed PostgreSQL asks for it: by the name in its certificate, and an authority of its own.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { authorityOf, certificateOf, SERVER_AUTH } from '../support/certificates.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { databaseUser, giveTo } from '../support/system-user.ts'
+import { requestToken } from '../support/web-key-client.ts'
+import { createPostgresServer, type PostgresServer } from './postgres-server.ts'
+
+const authority = authorityOf('Databases')
+
+let folder: string
+let server: PostgresServer
+const started: Keyturn[] = []
+
+beforeAll(async () => {
+  const user = await databaseUser()
+  folder = await mkdtemp(join(tmpdir(), 'keyturn-tls-'))
+  await giveTo(user, folder)
+  await write('authority.pem', authority.pem)
+  await write('another.pem', authorityOf('Others').pem)
+  server = await createPostgresServer()
+  await server.stop('fast')
+})
+afterEach(async () => {
+  for (const keyturn of started.splice(0)) {
+    await keyturn.stop()
+    await removeFolder(keyturn.dataDir)
+  }
+  await server.stop('fast')
+})
+afterAll(async () => {
+  await server?.destroy()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** Writes a file that PostgreSQL may read. */
+async function write(name: string, content: string): Promise<string> {
+  const file = join(folder, name)
+  await writeFile(file, content, { mode: 0o600 })
+  await giveTo(await databaseUser(), file)
+  return file
+}
+
+/** Starts PostgreSQL with a certificate for a name. */
+async function startDatabase(name: string): Promise<void> {
+  const { pem, keyPem } = certificateOf({ issuer: authority, dns: [name], extendedKeyUsage: [SERVER_AUTH] })
+  const [certificate, key] = [await write('server.pem', pem), await write('server.key', keyPem)]
+  await server.start(['ssl=on', `ssl_cert_file=${certificate}`, `ssl_key_file=${key}`])
+}
+
+async function start(authorityFile: string): Promise<Keyturn> {
+  const url = new URL(server.url())
+  url.hostname = 'localhost'
+  url.search = String(new URLSearchParams({ sslmode: 'verify-full', sslrootcert: join(folder, authorityFile) }))
+  const keyturn = await startKeyturnInProcess({
+    env: { KEYTURN_DATABASE_URL: url.href, KEYTURN_MASTER_KEYS: generateMasterKey() },
+  })
+  started.push(keyturn)
+  return keyturn
+}
+
+describe('a database with a certificate of an authority of its own', () => {
+  it('is reached by TLS with sslmode=verify-full and sslrootcert', async () => {
+    await startDatabase('localhost')
+    const keyturn = await start('authority.pem')
+    expect(await requestToken(await keyturn.admin())).toMatch(/^ey/)
+    const connections = await server.query(
+      `select ssl from pg_stat_ssl join pg_stat_activity using (pid) where application_name = 'keyturn'`,
+    )
+    expect(connections).toContainEqual({ ssl: true })
+    expect(connections).not.toContainEqual({ ssl: false })
+  })
+
+  it('is refused if its authority is another one', async () => {
+    await startDatabase('localhost')
+    await expect(start('another.pem')).rejects.toThrow(/certificate/)
+  })
+
+  it('is refused if its name is another one', async () => {
+    await startDatabase('db.example')
+    await expect(start('authority.pem')).rejects.toThrow(/altnames/)
+  })
+})
