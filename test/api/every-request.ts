@@ -15,11 +15,16 @@ export type EveryRequest = Readonly<Record<string, JsonValue>>
  * Makes the targets, and the requests about them. The rotation policy must be switched off.
  *
  * @param name Of the project of the targets, and a part of the names of what has to be unique.
+ * @param keyRequests Those about web keys, if their targets are there already: callers who may not change any can share them.
  */
-export async function everyRequest(admin: Administration, name = 'targets'): Promise<EveryRequest> {
+export async function everyRequest(
+  admin: Administration,
+  name = 'targets',
+  keyRequests?: EveryRequest,
+): Promise<EveryRequest> {
   const projectId = await newProject(admin, name)
   return {
-    ...(await webKeyRequests(admin)),
+    ...(keyRequests ?? (await webKeyRequests(admin))),
     ...projectRequests({ name, projectId, unwantedProjectId: await newProject(admin, `${name}-unwanted`) }),
     ...(await memberRequests(admin, projectId)),
     ...(await userRequests(admin, projectId)),
@@ -51,8 +56,7 @@ async function webKeyRequests({ keys }: Administration): Promise<EveryRequest> {
     'iam.webkey.v2beta.WebKeyService/ActivateWebKey': { keyId: standby! },
     'iam.webkey.v2beta.WebKeyService/ListWebKeys': {},
     'iam.webkey.v2beta.WebKeyService/DeleteWebKey': { keyId: inactive! },
-    // The one that takes long between the gate and the change.
-    'iam.webkey.v2.WebKeyService/CreateWebKey': { config: { rsa: { bits: 'RSA_BITS_4096' } } },
+    'iam.webkey.v2.WebKeyService/CreateWebKey': { config: { ed25519: {} } },
     'iam.webkey.v2.WebKeyService/ActivateWebKey': { keyId: otherStandby! },
     'iam.webkey.v2.WebKeyService/GetWebKey': { keyId: active! },
     'iam.webkey.v2.WebKeyService/ListWebKeys': {},

@@ -172,7 +172,8 @@ async function newCaller(kind: Kind, name: string): Promise<Caller> {
   }
   const token = await newPersonalAccessToken(admin, userId)
   if (kind.instanceRole !== undefined) await users.setInstanceRoles({ userId, instanceRoles: [kind.instanceRole] })
-  const own = (await everyRequest(admin, name)) as Requests
+  const changesKeys = PERMISSION_TABLE.get('iam.web_key.write')!.has(kind.role)
+  const own = (await everyRequest(admin, name, changesKeys ? undefined : webKeyRequestsOf(other))) as Requests
   const projectId = own['iam.project.v2.ProjectService/GetProject']!.projectId as string
   if (kind.memberRole !== undefined) await projects.setProjectMember({ projectId, userId, role: kind.memberRole })
   return {
@@ -182,6 +183,11 @@ async function newCaller(kind: Kind, name: string): Promise<Caller> {
     own,
     itself: about(userId, secretIds, own),
   }
+}
+
+/** Those requests that are about web keys. */
+function webKeyRequestsOf(requests: Requests): Requests {
+  return Object.fromEntries(Object.entries(requests).filter(([path]) => path.includes('.WebKeyService/')))
 }
 
 /** Those requests that are about a user, about this one. */
