@@ -1,10 +1,3 @@
-/** What test files share: see `test/support/shared-modules.ts`. */
-const SHARED = [
-  '<rootDir>/gen/.*_pb\\.js$',
-  '/node_modules/@(bufbuild|connectrpc)/.*/esm/.*\\.js$',
-  '/node_modules/kysely/dist/.*\\.js$',
-]
-
 /** @type {import('jest').Config} */
 export default {
   testEnvironment: '<rootDir>/test/support/environment.ts',
@@ -16,11 +9,8 @@ export default {
   ),
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
-    ...Object.fromEntries(SHARED.map((pattern) => [pattern, '<rootDir>/test/support/shared-modules.ts'])),
     '\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2024' } }],
   },
-  // None is ignored: the packages above are among them, and no pattern fits the others.
-  transformIgnorePatterns: [],
   // What waits has its own limits; this one ends what hangs, on a machine that is busy with other things too.
   testTimeout: 180_000,
   globalSetup: '<rootDir>/test/support/global-setup.ts',

@@ -6,25 +6,18 @@
  */
 import { TestEnvironment } from 'jest-environment-node'
 import type { ServerHost } from './server-host.ts'
-import { sharedModule } from './shared-modules.ts'
 
 /** What test files find as a global variable. */
 export interface TestGlobals {
   /** Loads the server at the first call. */
   readonly loadServerHost: () => Promise<ServerHost>
-  /** For the code that `shared-modules.ts` makes. */
-  readonly sharedModule: typeof sharedModule
 }
 
 // biome-ignore lint/style/noDefaultExport: Jest asks for one.
 export default class extends TestEnvironment {
   override async setup(): Promise<void> {
     await super.setup()
-    const loadServerHost = async () => (await import('./server-host.ts')).SERVER_HOST
-    const globals: TestGlobals = { loadServerHost, sharedModule }
+    const globals: TestGlobals = { loadServerHost: async () => (await import('./server-host.ts')).SERVER_HOST }
     Object.assign(this.global, globals)
-    // Shared modules and test files catch each other's errors, and ask with `instanceof`.
-    Object.setPrototypeOf(this.global.Error.prototype, Error.prototype)
-    this.global.Error = Error
   }
 }
