@@ -8,13 +8,7 @@ import {
   type Permission,
   PROJECT_MEMBER_ROLE_NAMES,
 } from '../../src/domain/identities/permission.ts'
-import {
-  lackedPermission,
-  type RoleHolder,
-  reachesProject,
-  reachesUser,
-  reachOf,
-} from '../../src/domain/identities/reach.ts'
+import { lackedPermission, type RoleHolder, reachesProject, reachOf } from '../../src/domain/identities/reach.ts'
 import { session } from './session.ts'
 
 /** Whether the permission is over the whole instance. */
@@ -29,10 +23,13 @@ export function mayWithProject(permission: Permission, projectId: string): boole
   return holder !== undefined && reachesProject(reachOf(holder, permission), projectId)
 }
 
-/** Whether the permission reaches the user, and the user has none that the signed-in user lacks. */
+/**
+ * Whether the permission reaches the project of the user, and the user has none that the signed-in user lacks. Self service is not offered:
+ * it is for machines.
+ */
 export function mayWithUser(permission: Permission, user: ServiceUser): boolean {
   const holder = signedIn()
-  if (holder === undefined || !reachesUser(reachOf(holder, permission), user)) return false
+  if (holder === undefined || !reachesProject(reachOf(holder, permission), user.projectId)) return false
   return lackedPermission(holder, rolesOf(user)) === undefined
 }
 
