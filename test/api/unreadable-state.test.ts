@@ -122,14 +122,22 @@ describe('a replica that cannot take over a change, because of a row that cannot
     for (const user of [victim, other, owner]) expect(await statusOf(user)).toBe(200)
     expect(await unreadable()).toEqual(['keyturn_replica_unreadable{kind="none",id=""} 0'])
     await breakRowOf(other.userId)
+    const projectId = (await admin.projects.listProjects({})).projects[0]!.projectId
+    const addScope = () => admin.projects.addProjectScope({ projectId, scope: 'victim' })
 
-    expect(await refusalOf(admin.users.disableServiceUser({ userId: victim.userId }))).toEqual(NOT_IN_FORCE)
-    const [{ enabled, version } = {}] = await postgres.query<{ enabled: boolean; version: string }>(
-      'select enabled, version from service_users, instance where user_id = $1',
-      [victim.userId],
+    // A change of another user does not read it.
+    await admin.users.disableServiceUser({ userId: victim.userId })
+    expect(await statusOf(victim)).toBe(401)
+    expect((await readiness()).status).toBe(200)
+
+    // It is in the project.
+    expect(await refusalOf(addScope())).toEqual(NOT_IN_FORCE)
+    const [{ scopes, version } = {}] = await postgres.query<{ scopes: string; version: string }>(
+      'select (select count(*) from project_scopes where scope = $1) as scopes, version from instance',
+      ['victim'],
       url,
     )
-    expect(enabled).toBe(false)
+    expect(scopes).toBe('1')
     expect(await readiness()).toEqual({
       status: 503,
       body: {
@@ -154,8 +162,7 @@ describe('a replica that cannot take over a change, because of a row that cannot
     for (const user of [other, owner]) expect(await statusOf(user)).toBe(200)
     await admin.users.listServiceUsers({})
     expect(await unreadable()).toEqual(['keyturn_replica_unreadable{kind="none",id=""} 0'])
-    // The call can be repeated.
-    await admin.users.disableServiceUser({ userId: victim.userId })
+    expect((await admin.projects.listProjectScopes({ projectId })).scopes).toContain('victim')
   })
 
   it('names a web key as well', async () => {

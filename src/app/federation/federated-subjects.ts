@@ -8,6 +8,7 @@ import { databaseBusy } from '../../domain/errors.ts'
 import type { FederatedSubject } from '../../domain/federation/federated-identity.ts'
 import type { IdentityChanges } from '../../domain/identities/changed-users.ts'
 import type { InstanceReader, InstanceState } from '../../domain/ports/instance.ts'
+import { isSameRevision, type Revision } from '../../domain/revision.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import { SingleFlightByKey } from '../replica/single-flight.ts'
 
@@ -26,9 +27,7 @@ export class FederatedSubjects {
   readonly #entries = new LRUCache<string, Entry>({ max: CAPACITY })
   readonly #semaphore = new Semaphore({ maxRunning: MAX_READS, maxWaiting: MAX_WAITING, refusal: databaseBusy })
   readonly #reads = new SingleFlightByKey((key) => this.#semaphore.run(() => this.#read(key)))
-  #version = -1
-  /** How often a state did not continue the one before, as far as is known. */
-  #breaks = 0
+  #revision: Revision = { version: -1, changedAt: null }
 
   constructor(reader: Pick<InstanceReader, 'findFederatedUsers'>) {
     this.#reader = reader
@@ -53,14 +52,14 @@ export class FederatedSubjects {
   replace(
     {
       version,
+      changedAt,
       federatedUsers,
       changes,
-    }: Pick<InstanceState, 'version' | 'federatedUsers'> & { readonly changes: IdentityChanges },
+    }: Revision & Pick<InstanceState, 'federatedUsers'> & { readonly changes: IdentityChanges },
     asked: readonly FederatedSubject[],
   ): void {
     const confirmed = new Map(asked.map((subject, index) => [keyOf(subject), federatedUsers[index] ?? []]))
-    this.#version = version
-    if (changes.kind === 'any') this.#breaks += 1
+    this.#revision = { version, changedAt }
     for (const [key, entry] of this.#changed(changes)) {
       const userIds = confirmed.get(key) ?? []
       // In place, because this is no use of the entry.
@@ -69,9 +68,9 @@ export class FederatedSubjects {
     }
   }
 
-  /** Marks what is in memory as up to date at a version that this process has made, and that changed no user. */
-  advance(version: number): void {
-    this.#version = version
+  /** Marks what is in memory as up to date at a revision that this process has made, and that changed no user. */
+  advance({ version, changedAt }: Revision): void {
+    this.#revision = { version, changedAt }
   }
 
   #changed(changes: IdentityChanges): [string, Entry][] {
@@ -82,10 +81,9 @@ export class FederatedSubjects {
   }
 
   async #read(key: string): Promise<readonly string[]> {
-    const breaks = this.#breaks
-    const { version, userIds } = await this.#reader.findFederatedUsers(subjectOf(key))
+    const { userIds, ...revision } = await this.#reader.findFederatedUsers(subjectOf(key))
     // An answer that is older than memory may lack a change, and one that is newer may be lost in a fail-over.
-    if (version === this.#version && breaks === this.#breaks && userIds.length > 0) this.#entries.set(key, { userIds })
+    if (isSameRevision(revision, this.#revision) && userIds.length > 0) this.#entries.set(key, { userIds })
     return userIds
   }
 }

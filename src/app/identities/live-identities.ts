@@ -1,6 +1,8 @@
 /**
- * The service users that this replica needs, in memory, each as of the newest version that the replica knows. What was read of another
- * version is not kept: one that is newer may never become that of the replica, because a fail-over lost it.
+ * The service users that this replica needs, in memory, each as of the revision that the replica knows, or of a newer one.
+ *
+ * A user who is read for a request may be of a newer revision than memory. It is kept apart until a comparison has confirmed it, because
+ * a fail-over can lose that revision, and then no change would name the user.
  *
  * A user is read from the database at its first use, after a change that may concern it, and before a denial. Unknown user ids are not
  * cached, because a denial reads the database anyway.
@@ -10,6 +12,7 @@ import { databaseBusy } from '../../domain/errors.ts'
 import { type IdentityChanges, isChanged } from '../../domain/identities/changed-users.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { InstanceReader, InstanceState } from '../../domain/ports/instance.ts'
+import { isSameRevision, type Revision } from '../../domain/revision.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import { SingleFlightByKey } from '../replica/single-flight.ts'
 
@@ -17,6 +20,9 @@ const DEFAULT_CAPACITY = 10_000
 
 /** How many users are read again after a change, so that it takes a bounded time until the change is in force. */
 const MAX_READ_AGAIN = 10_000
+
+/** How many users of newer revisions are kept. */
+const MAX_AHEAD = 1000
 
 /** The semaphore of reads: how many run at the same time by default, and how many wait in each queue. */
 const DEFAULT_MAX_READS = 4
@@ -32,6 +38,12 @@ export interface IdentitiesLimits {
 
 interface Entry {
   user: ServiceUser
+}
+
+/** A user of a revision that memory does not have yet. */
+interface AheadEntry extends Entry, Revision {
+  /** How many comparisons had begun by then. */
+  readonly comparison: number
 }
 
 /** The counters of the cache. */
@@ -51,9 +63,9 @@ export class LiveIdentities {
   readonly #named = new SingleFlightByKey((userId) => this.#semaphore.run(() => this.#read(userId)))
   /** Separate from `#named` also for the same user, because that read may have to wait. */
   readonly #proved = new SingleFlightByKey((userId) => this.#semaphore.runFirst(() => this.#read(userId)))
-  #version = -1
-  /** How often a state did not continue the one before, as far as is known. */
-  #breaks = 0
+  #revision: Revision = { version: -1, changedAt: null }
+  readonly #ahead = new Map<string, AheadEntry>()
+  #comparisons = 0
   #hits = 0
   #misses = 0
 
@@ -87,21 +99,30 @@ export class LiveIdentities {
 
   /** The user with this id, if it is in memory. A miss is not counted. */
   recall(userId: string): ServiceUser | undefined {
-    const known = this.#users.get(userId)
+    const known = this.#ahead.get(userId) ?? this.#users.get(userId)
     if (known !== undefined) this.#hits++
     return known?.user
   }
 
   /** Since the start, and now. */
   get counts(): IdentityCounts {
-    return { hits: this.#hits, misses: this.#misses, users: this.#users.size }
+    return { hits: this.#hits, misses: this.#misses, users: this.#users.size + this.#ahead.size }
   }
 
   /** The ids to ask for in the state that `replace` takes next: those that may have changed, the ones used last if there are many. */
   idsToRead(changes: IdentityChanges): string[] {
-    return this.#changed(changes)
-      .slice(0, MAX_READ_AGAIN)
-      .map(([userId]) => userId)
+    const changed = this.#changed(changes).map(([userId]) => userId)
+    return [...this.#ahead.keys(), ...changed].slice(0, MAX_READ_AGAIN)
+  }
+
+  /** A comparison with the database begins. */
+  beginComparison(): void {
+    this.#comparisons += 1
+  }
+
+  /** The comparison has found the revision that memory has. */
+  confirm(): void {
+    for (const [userId, entry] of this.#ahead) this.#settle(userId, entry)
   }
 
   /**
@@ -109,22 +130,38 @@ export class LiveIdentities {
    */
   replace({
     version,
+    changedAt,
     users,
     changes,
-  }: Pick<InstanceState, 'version' | 'users'> & { readonly changes: IdentityChanges }): void {
-    this.#version = version
-    if (changes.kind === 'any') this.#breaks += 1
+  }: Revision & Pick<InstanceState, 'users'> & { readonly changes: IdentityChanges }): void {
+    this.#revision = { version, changedAt }
     for (const [userId, entry] of this.#changed(changes)) {
       const user = users.get(userId)
       // In place, because this is no use of the entry.
       if (user !== undefined) entry.user = user
       else this.#users.delete(userId)
     }
+    for (const [userId, entry] of this.#ahead) {
+      const user = users.get(userId)
+      if (user !== undefined && entry.version < version) this.#keep(userId, user)
+      else this.#settle(userId, entry)
+    }
   }
 
-  /** Marks what is in memory as up to date at a version that this process has made, and that changed no user. */
-  advance(version: number): void {
-    this.#version = version
+  /** Marks what is in memory as up to date at a revision that this process has made, and that changed no user. */
+  advance({ version, changedAt }: Revision): void {
+    this.#revision = { version, changedAt }
+  }
+
+  /** Keeps a user of the revision that memory has now, and forgets one of another revision that a comparison should have found. */
+  #settle(userId: string, entry: AheadEntry): void {
+    if (isSameRevision(entry, this.#revision)) this.#keep(userId, entry.user)
+    else if (entry.version <= this.#revision.version || entry.comparison < this.#comparisons) this.#ahead.delete(userId)
+  }
+
+  #keep(userId: string, user: ServiceUser): void {
+    this.#ahead.delete(userId)
+    this.#users.set(userId, { user })
   }
 
   /** The users in memory that may have changed, the one used last first. Finding them is no use of them. */
@@ -144,12 +181,15 @@ export class LiveIdentities {
   }
 
   async #read(userId: string): Promise<ServiceUser | undefined> {
-    const breaks = this.#breaks
-    const { version, user } = await this.#reader.findServiceUser(userId)
+    const { version, changedAt, user } = await this.#reader.findServiceUser(userId)
+    const isCurrent = isSameRevision({ version, changedAt }, this.#revision)
     // An answer that is older than memory may lack a change.
-    if (version < this.#version || breaks !== this.#breaks) return user
-    if (user === undefined || version > this.#version) this.#users.delete(userId)
-    else this.#users.set(userId, { user })
+    if (!isCurrent && version <= this.#revision.version) return user
+    this.#ahead.delete(userId)
+    if (isCurrent && user !== undefined) this.#keep(userId, user)
+    else this.#users.delete(userId)
+    if (!isCurrent && user !== undefined && this.#ahead.size < MAX_AHEAD)
+      this.#ahead.set(userId, { version, changedAt, user, comparison: this.#comparisons })
     return user
   }
 }

@@ -107,8 +107,8 @@ export class ReplicaMemory {
     if (snapshot === undefined || !isSameRevision(before, this.#revision)) return isSameRevision(after, this.#revision)
     // Synchronous from here, as in `load`.
     this.keys.publish(snapshot)
-    this.identities.advance(after.version)
-    this.subjects.advance(after.version)
+    this.identities.advance(after)
+    this.subjects.advance(after)
     this.#rotation = rotation
     this.#revision = after
     return true

@@ -330,12 +330,14 @@ export class Replica {
     let version: number | undefined
     let replayAge = 0
     try {
+      this.#memory.identities.beginComparison()
       const status = await reader.status()
       time.adjust(status.clock)
       replayAge = this.#role.observe(status, at)
       assertSameIssuer(status.issuer, issuer)
       version = isSameRevision(status, this.#memory.revision) ? undefined : status.version
-      if (version !== undefined) await this.#memory.load(reader)
+      if (version === undefined) this.#memory.identities.confirm()
+      else await this.#memory.load(reader)
     } catch (error) {
       this.#guard.failed({ at, version, error })
       throw error

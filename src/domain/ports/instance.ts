@@ -68,12 +68,10 @@ export interface InstanceReader {
     revision: Revision,
     choose: (changes: IdentityChanges) => NeededIdentities,
   ): Promise<InstanceState & { readonly changes: IdentityChanges }>
-  /** One user, and the version at which it was so. */
-  findServiceUser(userId: string): Promise<{ readonly version: number; readonly user: ServiceUser | undefined }>
-  /** The ids of users who have a federated identity with this subject, two at most, and the version at which it was so. */
-  findFederatedUsers(
-    subject: FederatedSubject,
-  ): Promise<{ readonly version: number; readonly userIds: readonly string[] }>
+  /** One user, and the revision at which it was so. */
+  findServiceUser(userId: string): Promise<Revision & { readonly user: ServiceUser | undefined }>
+  /** The ids of users who have a federated identity with this subject, two at most, and the revision at which it was so. */
+  findFederatedUsers(subject: FederatedSubject): Promise<Revision & { readonly userIds: readonly string[] }>
 }
 
 /** Announces changes of other replicas, sooner than polling versions would. It is only a hint, and may miss any of them. */

@@ -6,6 +6,7 @@ import type { FederatedSubject } from '../../domain/federation/federated-identit
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { InstanceReader, InstanceState, InstanceStatus, NeededIdentities } from '../../domain/ports/instance.ts'
+import type { Revision } from '../../domain/revision.ts'
 import { readFederatedUserIds } from '../federation/federated-identity-row.ts'
 import { readTrustedIssuers } from '../federation/trusted-issuer-row.ts'
 import { readServiceUsers } from '../identities/service-user-row.ts'
@@ -41,16 +42,20 @@ export function createInstanceReader({ db }: Pick<Database, 'db'>, macs: PublicK
 
     findServiceUser: (userId) =>
       snapshot(async (trx) => ({
-        version: (await readStatus(trx)).version,
+        ...revisionOf(await readStatus(trx)),
         user: (await readServiceUsers(trx, [userId], macs)).get(userId),
       })),
 
     findFederatedUsers: (subject) =>
       snapshot(async (trx) => ({
-        version: (await readStatus(trx)).version,
+        ...revisionOf(await readStatus(trx)),
         userIds: (await readFederatedUsers(trx, [subject]))[0] ?? [],
       })),
   }
+}
+
+function revisionOf({ version, changedAt }: InstanceStatus): Revision {
+  return { version, changedAt }
 }
 
 interface Reading {

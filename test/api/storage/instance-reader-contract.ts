@@ -83,8 +83,10 @@ export function describeInstanceReader(current: () => Database): void {
       const ended = await seedSecret(current(), userId, { expiresAt, deactivatedAt })
       const open = await seedSecret(current(), userId)
 
+      const { version, changedAt } = await reader().status()
       expect(await reader().findServiceUser(userId)).toEqual({
-        version: (await reader().status()).version,
+        version,
+        changedAt,
         user: {
           userId,
           name: 'invoice robot',

@@ -111,9 +111,9 @@ async function startAccess() {
     loadSince: async () => ({ ...(await load()), changes: { kind: 'any' } }),
     findServiceUser: async () => {
       await instance.holdUsers
-      return { version: 1, user }
+      return { version: 1, changedAt: NOW, user }
     },
-    findFederatedUsers: async () => ({ version: 1, userIds: [] }),
+    findFederatedUsers: async () => ({ version: 1, changedAt: NOW, userIds: [] }),
   }
   const log = createRecordingLog()
   const replica = new Replica({

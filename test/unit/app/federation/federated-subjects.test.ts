@@ -13,17 +13,18 @@ function changesOf(userIds: readonly string[], subjects: readonly FederatedSubje
 
 function setUp() {
   const instance = { version: 1, robots: ['a'] as readonly string[], reads: 0 }
+  const revision = () => ({ version: instance.version, changedAt: new Date(instance.version) })
   const usersOf = ({ subject }: FederatedSubject) => (subject === ROBOT.subject ? instance.robots : [])
   const subjects = new FederatedSubjects({
     findFederatedUsers: async (subject) => {
       instance.reads += 1
-      return { version: instance.version, userIds: usersOf(subject) }
+      return { ...revision(), userIds: usersOf(subject) }
     },
   })
   /** Takes over what `loadSince` of the instance would give. */
   const refresh = (changes: IdentityChanges = ANY) => {
     const asked = subjects.subjectsToRead(changes)
-    subjects.replace({ version: instance.version, federatedUsers: asked.map(usersOf), changes }, asked)
+    subjects.replace({ ...revision(), federatedUsers: asked.map(usersOf), changes }, asked)
     return asked
   }
   refresh()
@@ -60,7 +61,7 @@ describe('the federated subjects in memory', () => {
     expect(subjects.recall(ROBOT)).toBeUndefined()
     refresh()
     await subjects.read(ROBOT)
-    subjects.replace({ version: 3, federatedUsers: [], changes: ANY }, [])
+    subjects.replace({ version: 3, changedAt: new Date(3), federatedUsers: [], changes: ANY }, [])
     expect(subjects.recall(ROBOT)).toBeUndefined()
   })
 
@@ -83,7 +84,7 @@ describe('the federated subjects in memory', () => {
     expect(subjects.subjectsToRead(changes)).toEqual([])
     await subjects.read(ROBOT)
     instance.version = 2
-    subjects.replace({ version: 2, federatedUsers: [], changes }, [])
+    subjects.replace({ version: 2, changedAt: new Date(2), federatedUsers: [], changes }, [])
     expect(subjects.recall(ROBOT)).toBeUndefined()
   })
 

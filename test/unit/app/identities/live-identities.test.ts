@@ -23,7 +23,10 @@ const clock: ClockReading = { databaseTime: now, latestChange: null, notBefore: 
 
 /** An instance in memory whose answers can be held back, to bring two of them into any order. */
 class Instance implements InstanceReader {
-  #version = 0
+  /** Of all changes that were ever made. */
+  #changes = 0
+  /** Of those that are in the history. */
+  readonly #dates: Date[] = []
   readonly #users = new Map<string, ServiceUser>()
   reads: string[] = []
   /** What each state says of the changes before it. */
@@ -31,22 +34,27 @@ class Instance implements InstanceReader {
   held: (() => void)[] | null = null
 
   set(user: ServiceUser): void {
-    this.#version += 1
+    this.#change()
     this.#users.set(user.userId, user)
   }
 
   remove(userId: string): void {
-    this.#version += 1
+    this.#change()
     this.#users.delete(userId)
+  }
+
+  #change(): void {
+    this.#changes += 1
+    this.#dates.push(new Date(this.#changes))
   }
 
   /** As after a fail-over to a server that lacks the last changes. */
   goBack(changes: number): void {
-    this.#version -= changes
+    this.#dates.splice(-changes)
   }
 
   async status(): Promise<InstanceStatus> {
-    return { version: this.#version, changedAt: null, issuer: null, clock, standby: null }
+    return { version: this.#dates.length, changedAt: this.#dates.at(-1) ?? null, issuer: null, clock, standby: null }
   }
 
   async load({ userIds = [] }: NeededIdentities = {}): Promise<InstanceState> {
@@ -69,15 +77,15 @@ class Instance implements InstanceReader {
     return { ...(await this.load(choose(this.changes))), changes: this.changes }
   }
 
-  async findServiceUser(userId: string): Promise<{ version: number; user: ServiceUser | undefined }> {
+  async findServiceUser(userId: string): Promise<Revision & { user: ServiceUser | undefined }> {
     this.reads.push(userId)
-    const answer = { version: this.#version, user: this.#users.get(userId) }
+    const answer = { version: this.#dates.length, changedAt: this.#dates.at(-1) ?? null, user: this.#users.get(userId) }
     if (this.held !== null) await new Promise<void>((release) => this.held?.push(release))
     return answer
   }
 
-  async findFederatedUsers(): Promise<{ version: number; userIds: readonly string[] }> {
-    return { version: this.#version, userIds: [] }
+  async findFederatedUsers(): Promise<Revision & { userIds: readonly string[] }> {
+    return { version: this.#dates.length, changedAt: this.#dates.at(-1) ?? null, userIds: [] }
   }
 }
 
@@ -94,6 +102,7 @@ async function refresh(identities: LiveIdentities, instance: Instance): Promise<
 }
 
 async function loadFor(identities: LiveIdentities, instance: Instance) {
+  identities.beginComparison()
   let userIds: readonly string[] = []
   const state = await instance.loadSince({ version: 0, changedAt: null }, (changes) => {
     userIds = identities.idsToRead(changes)
@@ -162,7 +171,7 @@ describe('the identities in memory', () => {
     expect((await proved[1])?.userId).toBe('a')
   })
 
-  it('are as the database has them when they are read, and not kept if that is newer than what is in memory', async () => {
+  it('are as the database has them when they are read, and stay so', async () => {
     const instance = new Instance()
     for (const userId of ['a', 'b']) instance.set(user(userId))
     const identities = new LiveIdentities(instance)
@@ -172,14 +181,43 @@ describe('the identities in memory', () => {
     instance.set(user('a', 'renamed'))
     instance.remove('b')
     expect([await identities.read('a'), await identities.read('b')]).toEqual([user('a', 'renamed'), undefined])
-    expect([identities.recall('a'), identities.recall('b')]).toEqual([undefined, undefined])
 
     // A state of before that must not undo it.
     identities.replace(state)
-    expect([identities.recall('a'), identities.recall('b')]).toEqual([undefined, undefined])
+    expect([identities.recall('a'), identities.recall('b')]).toEqual([user('a', 'renamed'), undefined])
+    expect(await refresh(identities, instance)).toEqual(['a'])
+    expect([identities.recall('a'), identities.recall('b')]).toEqual([user('a', 'renamed'), undefined])
+    instance.changes = changesOf({})
+    instance.set(user('c'))
+    expect(await refresh(identities, instance)).toEqual([])
+  })
+
+  it('that were read ahead of memory are confirmed by the next state, or forgotten if the database has lost them', async () => {
+    const instance = new Instance()
+    for (const userId of ['a', 'b']) instance.set(user(userId))
+    const identities = new LiveIdentities(instance)
     await refresh(identities, instance)
-    expect([await identities.find('a'), await identities.find('b')]).toEqual([user('a', 'renamed'), undefined])
-    expect(identities.recall('a')).toEqual(user('a', 'renamed'))
+    instance.changes = changesOf({})
+    instance.set(user('a', 'ahead'))
+    await identities.find('a')
+    instance.set(user('c'))
+    expect(await refresh(identities, instance)).toEqual(['a'])
+    expect(identities.recall('a')).toEqual(user('a', 'ahead'))
+
+    instance.set(user('b', 'lost'))
+    await identities.find('b')
+    instance.goBack(1)
+    identities.beginComparison()
+    identities.confirm()
+    expect(identities.recall('b')).toBeUndefined()
+    expect(identities.recall('a')).toEqual(user('a', 'ahead'))
+
+    instance.set(user('b', 'lost'))
+    await identities.find('b')
+    instance.goBack(1)
+    instance.set(user('b', 'other'))
+    await refresh(identities, instance)
+    expect(await identities.find('b')).toEqual(user('b', 'other'))
   })
 
   it('follow changes, deletions and new users', async () => {
@@ -330,6 +368,8 @@ describe('the identities in memory', () => {
     instance.held = []
     const early = identities.find('a')
     // Another history, in which the version is the same.
+    instance.goBack(1)
+    instance.set(user('a', 'other'))
     await refresh(identities, instance)
     for (const release of instance.held) release()
     await early

@@ -81,9 +81,10 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
     },
     findServiceUser: async (userId) => {
       if (instance.unreadableUser !== undefined) throw instance.unreadableUser
-      return { version: (await status()).version, user: instance.users.get(userId) }
+      const { version, changedAt } = await status()
+      return { version, changedAt, user: instance.users.get(userId) }
     },
-    findFederatedUsers: async () => ({ version: (await status()).version, userIds: [] }),
+    findFederatedUsers: async () => ({ ...(await status()), userIds: [] }),
   }
   const clock = new ManualClock()
   const log = createRecordingLog()
