@@ -185,6 +185,7 @@ export class LiveIdentities {
     const isCurrent = isSameRevision({ version, changedAt }, this.#revision)
     // An answer that is older than memory may lack a change.
     if (!isCurrent && version <= this.#revision.version) return user
+    if (version < (this.#ahead.get(userId)?.version ?? version)) return user
     this.#ahead.delete(userId)
     if (isCurrent && user !== undefined) this.#keep(userId, user)
     else this.#users.delete(userId)

@@ -192,6 +192,22 @@ describe('the identities in memory', () => {
     expect(await refresh(identities, instance)).toEqual([])
   })
 
+  it('stay as the newest answer has them, whichever comes last', async () => {
+    const instance = new Instance()
+    instance.set(user('a'))
+    const identities = new LiveIdentities(instance)
+    await refresh(identities, instance)
+    instance.held = []
+    const proved = identities.find('a')
+    const [older] = instance.held
+    instance.held = null
+    instance.set(user('a', 'newest'))
+    await identities.read('a')
+    older?.()
+    expect((await proved)?.name).toBe('a')
+    expect(identities.recall('a')).toEqual(user('a', 'newest'))
+  })
+
   it('that were read ahead of memory are confirmed by the next state, or forgotten if the database has lost them', async () => {
     const instance = new Instance()
     for (const userId of ['a', 'b']) instance.set(user(userId))
