@@ -12,6 +12,7 @@ import { type Administration, administrationOf, NOBODY, refusalOf } from '../sup
 import { wrongAsCloudEvent } from '../support/cloud-event.ts'
 import { eventually } from '../support/eventually.ts'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
+import { allEventsReadable } from '../support/readable-events.ts'
 import { createAuthority } from '../support/server-certificates.ts'
 import { startReceiver, status, verified, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
@@ -149,6 +150,7 @@ describe('an event', () => {
   it('is sent if its type and its resource are wanted, from the creation of the webhook on', async () => {
     await change()
     const [wanted] = await changes(1)
+    await allEventsReadable(instance.database)
     const { webhookId } = await create({ eventTypes: [], resources: [`projects/${wanted}`, 'webhooks'] })
     await change()
     const robot = await instance.addRobot()

@@ -23,6 +23,7 @@ import { eventually } from '../../support/eventually.ts'
 import { createRecordingLog } from '../../support/log.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
 import { newPostgresDatabase } from '../../support/new-database.ts'
+import { allEventsReadable } from '../../support/readable-events.ts'
 import { createAuthority } from '../../support/server-certificates.ts'
 import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts'
 
@@ -78,16 +79,10 @@ async function create(): Promise<string> {
   return webhookId
 }
 
-/** Writes an event, and waits until it can be read: an older transaction of any database of the server holds it back. */
+/** Writes an event that can be read. */
 async function write(action: string): Promise<void> {
   await createAuditLog(database).refuse(anAuditEntry(action), 'no')
-  await eventually(async () => {
-    const { rows } = await sql<{ readable: boolean }>`
-      select max(transaction_id) < pg_snapshot_xmin(pg_current_snapshot()) as readable from audit_events`.execute(
-      database.db,
-    )
-    expect(rows).toEqual([{ readable: true }])
-  })
+  await allEventsReadable(database)
 }
 
 /** A replica with a deliverer, and how often it has asked the database. */

@@ -8,7 +8,7 @@ import { createAuditLog } from '../../../src/storage/audit/audit-log.ts'
 import { createAuditReader, startEpoch } from '../../../src/storage/audit/audit-reader.ts'
 import type { Database } from '../../../src/storage/postgres/database.ts'
 import { anAuditEntry } from '../../support/audit-entry.ts'
-import { eventually } from '../../support/eventually.ts'
+import { allEventsReadable } from '../../support/readable-events.ts'
 
 const EVERYTHING: AuditFilter = { from: null, to: null, actor: null, resource: null }
 
@@ -25,14 +25,8 @@ export function describeAuditReader(current: () => Database): void {
       if (batch.isComplete) return { actions, position }
     }
   }
-  /** When the transactions of other tests on the server hold nothing back. */
   const readAll: typeof readNow = async (...options) => {
-    await eventually(async () => {
-      const { rows } = await sql`
-        select from audit_events e join instance i on i.audit_epoch = e.epoch
-          where transaction_id >= pg_snapshot_xmin(pg_current_snapshot())`.execute(current().db)
-      expect(rows).toEqual([])
-    })
+    await allEventsReadable(current())
     return await readNow(...options)
   }
   const ending: (() => Promise<void>)[] = []
