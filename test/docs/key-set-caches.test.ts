@@ -179,6 +179,9 @@ async function get(headers: Record<string, string> = {}) {
 
 const keyIdsOf = (body: string) => (JSON.parse(body) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid)
 
+/** Longer than a replica on a busy machine may be without a comparison: a copy that is older than that at the start is kept by no cache. */
+const MAX_AGE = 5
+
 describe.each(CACHES)('$name in front of the key set', (config) => {
   const itHere = itUnless(existsSync(config.program) ? undefined : `there is no ${config.program}`)
 
@@ -192,7 +195,7 @@ describe.each(CACHES)('$name in front of the key set', (config) => {
   })
 
   itHere('asks with the entity tag when its copy has expired', async () => {
-    await start(config, 1)
+    await start(config, MAX_AGE)
     const { etag, body } = await get()
     await eventually(async () => {
       expect(await get()).toMatchObject({ status: 200, body })
@@ -201,15 +204,13 @@ describe.each(CACHES)('$name in front of the key set', (config) => {
   })
 
   itHere('serves its copy, expired, while Keyturn is away', async () => {
-    await start(config, 1)
+    await start(config, MAX_AGE)
     const { body } = await get()
     const fetchedAt = performance.now()
+    await eventually(() => expect(performance.now() - fetchedAt).toBeGreaterThan(1000 * (MAX_AGE + 1)))
     origin.takeAway()
-    await eventually(async () => {
-      expect(performance.now() - fetchedAt).toBeGreaterThan(2000)
-      expect(await get()).toMatchObject({ status: 200, body })
-    })
-    if (config.countsAge) expect((await get()).age).toBeGreaterThanOrEqual(2)
+    expect(await get()).toMatchObject({ status: 200, body })
+    if (config.countsAge) expect((await get()).age).toBeGreaterThanOrEqual(MAX_AGE)
   })
 
   itHere(`${config.countsAge ? 'counts' : 'ignores'} the age of what a replica that is cut off says`, async () => {
