@@ -25,7 +25,8 @@ import { isRequired, keywordsOf } from './rule-keywords.ts'
 /** Messages whose JSON is a string. */
 const AS_STRINGS: Readonly<Record<string, Json>> = {
   'google.protobuf.Timestamp': { type: 'string', format: 'date-time' },
-  'google.protobuf.Duration': { type: 'string', pattern: '^-?[0-9]+(\\.[0-9]{1,9})?s$', examples: ['86400s'] },
+  // A longer one than of 315,576,000,000 s cannot be decoded, and no field takes one of twelve digits.
+  'google.protobuf.Duration': { type: 'string', pattern: '^-?[0-9]{1,11}(\\.[0-9]{1,9})?s$', examples: ['86400s'] },
   // Paths in lowerCamelCase.
   'google.protobuf.FieldMask': { type: 'string', pattern: '^([A-Za-z0-9]+([.,][A-Za-z0-9]+)*)?$' },
 }
@@ -33,7 +34,8 @@ const AS_STRINGS: Readonly<Record<string, Json>> = {
 const SCALARS: Readonly<Partial<Record<ScalarType, Json>>> = {
   [ScalarType.BOOL]: { type: 'boolean' },
   [ScalarType.INT32]: { type: 'integer', format: 'int32' },
-  [ScalarType.INT64]: { type: 'string', format: 'int64', pattern: '^-?[0-9]+$' },
+  // Not all of nineteen digits can be decoded, and no field takes them.
+  [ScalarType.INT64]: { type: 'string', format: 'int64', pattern: '^-?[0-9]{1,18}$' },
   [ScalarType.STRING]: { type: 'string' },
 }
 
