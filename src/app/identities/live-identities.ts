@@ -7,14 +7,14 @@
  * A user is read from the database at its first use, after a change that may concern it, and before a denial. Unknown user ids are not
  * cached, because a denial reads the database anyway.
  */
-import { LRUCache } from 'lru-cache'
 import { databaseBusy } from '../../domain/errors.ts'
-import { type IdentityChanges, isChanged } from '../../domain/identities/changed-users.ts'
+import type { IdentityChanges } from '../../domain/identities/changed-users.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { InstanceReader, InstanceState } from '../../domain/ports/instance.ts'
 import { isSameRevision, type Revision } from '../../domain/revision.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import { SingleFlightByKey } from '../replica/single-flight.ts'
+import { UserCache } from './user-cache.ts'
 
 const DEFAULT_CAPACITY = 10_000
 
@@ -36,12 +36,9 @@ export interface IdentitiesLimits {
   readonly maxReads?: number | undefined
 }
 
-interface Entry {
-  user: ServiceUser
-}
-
 /** A user of a revision that memory does not have yet. */
-interface AheadEntry extends Entry, Revision {
+interface AheadEntry extends Revision {
+  readonly user: ServiceUser
   /** How many comparisons had begun by then. */
   readonly comparison: number
 }
@@ -57,7 +54,7 @@ export interface IdentityCounts {
 
 export class LiveIdentities {
   readonly #reader: Pick<InstanceReader, 'findServiceUser'>
-  readonly #users: LRUCache<string, Entry>
+  readonly #users: UserCache
   /** Forged client IDs must not take every database connection. */
   readonly #semaphore: Semaphore
   readonly #named = new SingleFlightByKey((userId) => this.#semaphore.run(() => this.#read(userId)))
@@ -73,7 +70,7 @@ export class LiveIdentities {
     const { capacity = DEFAULT_CAPACITY, maxReads = DEFAULT_MAX_READS } = limits
     this.#reader = reader
     this.#semaphore = new Semaphore({ maxRunning: maxReads, maxWaiting: MAX_WAITING, refusal: databaseBusy })
-    this.#users = new LRUCache({ max: capacity })
+    this.#users = new UserCache(capacity)
   }
 
   /**
@@ -99,9 +96,9 @@ export class LiveIdentities {
 
   /** The user with this id, if it is in memory. A miss is not counted. */
   recall(userId: string): ServiceUser | undefined {
-    const known = this.#ahead.get(userId) ?? this.#users.get(userId)
+    const known = this.#ahead.get(userId)?.user ?? this.#users.get(userId)
     if (known !== undefined) this.#hits++
-    return known?.user
+    return known
   }
 
   /** Since the start, and now. */
@@ -111,8 +108,7 @@ export class LiveIdentities {
 
   /** The ids to ask for in the state that `replace` takes next: those that may have changed, the ones used last if there are many. */
   idsToRead(changes: IdentityChanges): string[] {
-    const changed = this.#changed(changes).map(([userId]) => userId)
-    return [...this.#ahead.keys(), ...changed].slice(0, MAX_READ_AGAIN)
+    return [...this.#ahead.keys(), ...this.#users.changedBy(changes, MAX_READ_AGAIN - this.#ahead.size)]
   }
 
   /** A comparison with the database begins. */
@@ -135,15 +131,14 @@ export class LiveIdentities {
     changes,
   }: Revision & Pick<InstanceState, 'users'> & { readonly changes: IdentityChanges }): void {
     this.#revision = { version, changedAt }
-    for (const [userId, entry] of this.#changed(changes)) {
+    for (const userId of this.#users.changedBy(changes)) {
       const user = users.get(userId)
-      // In place, because this is no use of the entry.
-      if (user !== undefined) entry.user = user
+      if (user !== undefined) this.#users.update(user)
       else this.#users.delete(userId)
     }
     for (const [userId, entry] of this.#ahead) {
       const user = users.get(userId)
-      if (user !== undefined && entry.version < version) this.#keep(userId, user)
+      if (user !== undefined && entry.version < version) this.#keep(user)
       else this.#settle(userId, entry)
     }
   }
@@ -155,24 +150,13 @@ export class LiveIdentities {
 
   /** Keeps a user of the revision that memory has now, and forgets one of another revision that a comparison should have found. */
   #settle(userId: string, entry: AheadEntry): void {
-    if (isSameRevision(entry, this.#revision)) this.#keep(userId, entry.user)
+    if (isSameRevision(entry, this.#revision)) this.#keep(entry.user)
     else if (entry.version <= this.#revision.version || entry.comparison < this.#comparisons) this.#ahead.delete(userId)
   }
 
-  #keep(userId: string, user: ServiceUser): void {
-    this.#ahead.delete(userId)
-    this.#users.set(userId, { user })
-  }
-
-  /** The users in memory that may have changed, the one used last first. Finding them is no use of them. */
-  #changed(changes: IdentityChanges): [string, Entry][] {
-    if (changes.kind === 'some' && changes.projectIds.size === 0) {
-      return [...changes.userIds].flatMap((userId) => {
-        const entry = this.#users.peek(userId)
-        return entry === undefined ? [] : [[userId, entry]]
-      })
-    }
-    return [...this.#users.entries()].filter(([, { user }]) => isChanged(user, changes))
+  #keep(user: ServiceUser): void {
+    this.#ahead.delete(user.userId)
+    this.#users.set(user)
   }
 
   #request(reads: SingleFlightByKey<ServiceUser | undefined>, userId: string): Promise<ServiceUser | undefined> {
@@ -187,7 +171,7 @@ export class LiveIdentities {
     if (!isCurrent && version <= this.#revision.version) return user
     if (version < (this.#ahead.get(userId)?.version ?? version)) return user
     this.#ahead.delete(userId)
-    if (isCurrent && user !== undefined) this.#keep(userId, user)
+    if (isCurrent && user !== undefined) this.#keep(user)
     else this.#users.delete(userId)
     if (!isCurrent && user !== undefined && this.#ahead.size < MAX_AHEAD)
       this.#ahead.set(userId, { version, changedAt, user, comparison: this.#comparisons })

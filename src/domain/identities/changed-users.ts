@@ -3,7 +3,6 @@
  */
 import type { FederatedSubject } from '../federation/federated-identity.ts'
 import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
-import { projectsOf, type ServiceUser } from './service-user.ts'
 
 /** The service users that a change may have changed, with everything that belongs to them. */
 export type ChangedUsers =
@@ -30,9 +29,3 @@ export type IdentityChanges =
       /** The subjects of the federated identities that these users have now. */
       readonly subjects: readonly FederatedSubject[]
     }
-
-/** Whether a user who was read before the changes may be another now. */
-export function isChanged(user: ServiceUser, changes: IdentityChanges): boolean {
-  if (changes.kind === 'any' || changes.userIds.has(user.userId)) return true
-  return changes.projectIds.size > 0 && projectsOf(user).some((projectId) => changes.projectIds.has(projectId))
-}
