@@ -106,9 +106,9 @@ function explanation({ cpuMicros, megabytes, transactionsPerSecond }: SizingFigu
   return [
     `Client secrets, ES256, without TLS: ${text(cpuMicros)} µs of CPU for each token, which is ${perVcpu} tokens a second of a vCPU that is`,
     `${UTILISATION * 100} % busy. One process for each vCPU, and ${SPARE * 100} % more, at least one; of several regions all but one carry the rate.`,
-    `Of each process: memory with many users ${measured(megabytes, 'MB')}, connections ${DEFAULT_MAX_CONNECTIONS}, and ${PRIMARY_CONNECTIONS} to the primary from another region,`,
-    `which is with KEYTURN_PRIMARY_DATABASE_URL. Transactions under full load ${measured(transactionsPerSecond, 'a second')}; ${COMPARISONS_PER_SECOND} of them, the comparison of`,
-    'versions, is in the database of the region, and the others, such as heartbeats and dates of last use, count for the primary.',
+    `Of each process: memory with many users ${measured(megabytes, 'MB')}, connections ${DEFAULT_MAX_CONNECTIONS}, and ${PRIMARY_CONNECTIONS} to the primary from another region`,
+    `with KEYTURN_PRIMARY_DATABASE_URL, transactions under full load ${measured(transactionsPerSecond, 'a second')}. The comparison of versions,`,
+    `${COMPARISONS_PER_SECOND} a second, is in the database of the region; the others, such as heartbeats and dates of last use, count for the primary.`,
   ]
 }
 
