@@ -3,7 +3,8 @@
  * for it.
  *
  * Every replica runs a refresher, and none is the leader. A fetch is claimed under the lock of the instance, so that there is one at a time
- * for each issuer; the others learn its outcome from the database. While that is out of reach, or a standby, nothing is fetched.
+ * for each issuer; the others learn its outcome from the database. While that is out of reach, nothing is fetched. On a standby nothing is
+ * fetched either, but what the servers on the primary record is read.
  */
 import { DomainError, isOutage } from '../../domain/errors.ts'
 import {
@@ -29,6 +30,12 @@ import type { Replica } from '../replica/replica.ts'
 /** How often the refresher looks for a fetch that is due, in milliseconds. It looks at memory only. */
 const LOOK_EVERY = 1000
 
+/**
+ * How often a replica that cannot record a fetch reads, at most, what others have recorded about an issuer, in milliseconds. Without a
+ * limit it would read each second while nothing is fetched, as when no server runs on the primary.
+ */
+const READ_EVERY = 10_000
+
 /** Fetches the keys of issuers from where they publish them. `outbound/` implements it. */
 interface IssuerKeyFetcher {
   /** Takes seconds at most. @param signal Aborts it. */
@@ -39,7 +46,10 @@ interface IssuerKeyFetcher {
 export interface IssuerKeyRefresherOptions {
   readonly store: IssuerKeyStore
   readonly fetcher: IssuerKeyFetcher
-  readonly replica: Pick<Replica, 'isFresh' | 'isWritable' | 'trustedIssuers' | 'noteKeyFetch' | 'refreshOrLog'>
+  readonly replica: Pick<
+    Replica,
+    'isFresh' | 'isReachable' | 'isWritable' | 'trustedIssuers' | 'noteKeyFetch' | 'refreshOrLog'
+  >
   readonly clock: Clock
   /** The time of the instance. */
   readonly now: () => Date
@@ -76,6 +86,8 @@ export class IssuerKeyRefresher {
   readonly #running = new Map<string, RunningFetch>()
   /** Issuers that a JWT came from whose key is not known, and when. */
   readonly #wanted = new Map<string, Date>()
+  /** When each issuer was last read without being fetched, by the monotonic clock. */
+  readonly #readAt = new Map<string, number>()
   readonly #fetches = { changed: 0, unchanged: 0, failed: 0 }
   #cancel = () => {}
   #stopped = false
@@ -120,15 +132,17 @@ export class IssuerKeyRefresher {
 
   #look(): void {
     const { replica, now } = this.#options
-    if (!replica.isFresh() || !replica.isWritable()) return
+    if (!replica.isFresh() || !replica.isReachable()) return
     const issuers = new Map(this.#issuers().map((issuer) => [issuer.issuerId, issuer]))
     for (const [issuerId, { source, aborting }] of this.#running) {
       const known = issuers.get(issuerId)
       if (known === undefined || !isSameSource(known.keys.source, source)) aborting.abort()
     }
-    for (const issuerId of this.#wanted.keys()) if (!issuers.has(issuerId)) this.#wanted.delete(issuerId)
+    for (const known of [this.#wanted, this.#readAt])
+      for (const issuerId of known.keys()) if (!issuers.has(issuerId)) known.delete(issuerId)
     for (const issuer of issuers.values()) {
-      if (!this.#running.has(issuer.issuerId) && this.#looksDue(issuer, now())) this.#begin(issuer)
+      if (this.#running.has(issuer.issuerId)) continue
+      if (replica.isWritable() ? this.#looksDue(issuer, now()) : this.#isReadDue(issuer, now())) this.#begin(issuer)
     }
   }
 
@@ -141,6 +155,14 @@ export class IssuerKeyRefresher {
     const isWanted = this.#isWanted(issuerId, keys)
     if (!isWanted) this.#wanted.delete(issuerId)
     return isFetchDue(isWanted ? { ...keys, fetch: { ...keys.fetch, lease: null } } : keys, { now, isWanted })
+  }
+
+  /** On a replica that cannot record a fetch: whether another one may have since this one last read. */
+  #isReadDue({ issuerId, keys }: FetchingIssuer, now: Date): boolean {
+    const readAt = this.#readAt.get(issuerId)
+    if (readAt !== undefined && this.#options.clock.monotonic() < readAt + READ_EVERY) return false
+    // The end of a fetch that was under way is no version of the instance.
+    return keys.fetch.lease !== null || isFetchDue(keys, { now, isWanted: false })
   }
 
   /** A fetch that began later has what there was then. */
@@ -174,14 +196,15 @@ export class IssuerKeyRefresher {
     else await this.#record(claimed, lease, outcome)
   }
 
-  /** The issuer, if this process is to fetch its keys. Undefined: another one has done so, or does. */
+  /** The issuer, if this process is to fetch its keys. Undefined: another one has done so, does, or has to. */
   async #claim(issuerId: string, lease: string): Promise<FetchingIssuer | undefined> {
-    const { store, replica, now } = this.#options
+    const { store, replica, clock, now } = this.#options
+    if (!replica.isWritable()) this.#readAt.set(issuerId, clock.monotonic())
     const found = await store.find(issuerId)
     // Without the lock: most replicas find that another one was faster.
     if (found === undefined || !isFetching(found)) return undefined
     replica.noteKeyFetch(found)
-    if (!this.#isDue(found, now())) return undefined
+    if (!replica.isWritable() || !this.#isDue(found, now())) return undefined
     const claimed = await store.update(entryOf(issuerId), issuerId, (keys) => {
       const next = this.#isDue({ issuerId, keys }, now()) ? beginFetch(keys, lease, now()) : keys
       return { next, isChange: false }

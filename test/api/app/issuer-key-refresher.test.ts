@@ -87,8 +87,8 @@ function publish(...keys: readonly IssuerKeyPair[]): void {
   issuer.answer('/jwks', json({ keys: keys.map(({ jwk }) => jwk) }))
 }
 
-/** A replica with a refresher. */
-async function startReplica(wrap: (store: IssuerKeyStore) => IssuerKeyStore = (store) => store) {
+/** A replica with a refresher. @param isOnStandby Whether its database is a standby, which it can only read. */
+async function startReplica(wrap: (store: IssuerKeyStore) => IssuerKeyStore = (store) => store, isOnStandby = false) {
   const log = createRecordingLog()
   const time = new InstanceClock({ machine: () => new Date(), monotonic: () => performance.now(), log })
   const replica = new Replica({
@@ -107,7 +107,14 @@ async function startReplica(wrap: (store: IssuerKeyStore) => IssuerKeyStore = (s
     store: wrap(createIssuerKeyStore(database, TEST_MACS)),
     // What hangs is ended by the refresher here.
     fetcher: createIssuerKeyFetcher({ get, parseKeys: parsePublishedKeys, timeoutMillis: 10 * MINUTE }),
-    replica,
+    replica: {
+      isFresh: () => replica.isFresh(),
+      isReachable: () => replica.isReachable(),
+      isWritable: () => !isOnStandby && replica.isWritable(),
+      trustedIssuers: () => replica.trustedIssuers(),
+      noteKeyFetch: (issuer) => replica.noteKeyFetch(issuer),
+      refreshOrLog: () => replica.refreshOrLog(),
+    },
     clock,
     now,
     newId: randomUUID,
@@ -133,6 +140,25 @@ async function startReplica(wrap: (store: IssuerKeyStore) => IssuerKeyStore = (s
     return verified.kind === 'verified' ? 'verified' : verified.reason
   }
   return { replica, refresher, log, verify, stop }
+}
+
+/** A replica on a standby, and how often it has read and tried to write. */
+async function startRegionalReplica() {
+  const calls = { find: 0, update: 0 }
+  const replica = await startReplica(
+    ({ find, update }) => ({
+      find: (issuerId) => {
+        calls.find += 1
+        return find(issuerId)
+      },
+      update: (...change) => {
+        calls.update += 1
+        return update(...change)
+      },
+    }),
+    true,
+  )
+  return { ...replica, calls }
 }
 
 type TestReplica = Awaited<ReturnType<typeof startReplica>>
@@ -422,5 +448,70 @@ describe('fetching keys in the background', () => {
     isAway = false
     await look(replica)
     expect(fetches()).toBe(2)
+  })
+})
+
+describe('fetching keys in the background, on a standby', () => {
+  const key = newIssuerKey('first')
+
+  it('is left to the primary, whose fetches of the same keys are read in time to go on with them', async () => {
+    publish(key)
+    const [primary, regional] = [await startReplica(), await startRegionalReplica()]
+    await trust({ maxStalenessSeconds: 3600 })
+    await look(primary, regional)
+    const before = await version()
+    const expiresAt = fetchOf(regional).fetchedAt!.getTime() + 3600 * SECOND
+    while (now().getTime() < expiresAt + 10 * MINUTE) {
+      clock.advance(MINUTE)
+      await look(primary)
+      await look(regional)
+      expect(await regional.verify(key)).toBe('verified')
+    }
+    expect(fetches()).toBeGreaterThan(10)
+    expect(await version()).toBe(before)
+    expect(regional.calls.update).toBe(0)
+  })
+
+  it('learns of a fetch that was under way when it read', async () => {
+    const { promise: asked, resolve: arrive } = Promise.withResolvers<() => void>()
+    publish(key)
+    const [primary, regional] = [await startReplica(), await startRegionalReplica()]
+    await trust()
+    await look(primary, regional)
+    issuer.answer('/jwks', (response) => arrive(() => json({ keys: [key.jwk] })(response, response.req)))
+    clock.advance(5 * MINUTE)
+    const answer = await asked
+    clock.advance(10 * SECOND)
+    await regional.refresher.settled()
+    expect(fetchOf(regional).lease).not.toBeNull()
+    answer()
+    await primary.refresher.settled()
+    clock.advance(10 * SECOND)
+    await regional.refresher.settled()
+    expect(fetchOf(regional)).toEqual(fetchOf(primary))
+  })
+
+  it('is not read more than once in ten seconds while the primary fetches nothing, however many JWTs name other keys', async () => {
+    publish(key)
+    const [primary, regional] = [await startReplica(), await startRegionalReplica()]
+    await trust()
+    await look(primary, regional)
+    await primary.stop()
+    clock.advance(4 * MINUTE - 10 * SECOND)
+    await look(regional)
+    regional.calls.find = 0
+    // Nothing is due yet, and a key that is not known is for the primary to fetch.
+    expect(await regional.verify(newIssuerKey('invented'))).toContain('no key with this kid')
+    await look(regional)
+    expect(regional.calls.find).toBe(0)
+    clock.advance(2 * MINUTE)
+    for (let seconds = 0; seconds < 60; seconds += 1) {
+      await regional.verify(newIssuerKey('invented'))
+      clock.advance(SECOND)
+      await regional.refresher.settled()
+    }
+    expect(regional.calls).toEqual({ find: expect.any(Number), update: 0 })
+    expect(regional.calls.find).toBeGreaterThanOrEqual(6)
+    expect(regional.calls.find).toBeLessThanOrEqual(7)
   })
 })
