@@ -118,7 +118,7 @@ const REVOCATION_OPERATION: Json = {
   description: [
     'Calls of the API and introspection refuse it from then on, on all replicas within about a second. Verifiers that do not ask accept ' +
       'it until it expires. A token that is not valid, or already revoked, is no error. At most 100 tokens of a client are revoked at a ' +
-      'time: then the answer is 503.',
+      'time: then the answer is 503. A personal access token is refused as `unsupported_token_type`: `RevokePersonalAccessToken` revokes it.',
     AUTHENTICATION_TEXT,
   ].join('\n\n'),
   security: [{ [BASIC]: [] }, {}],
@@ -188,8 +188,8 @@ export function oauthRefusals(): Json {
   return {
     OAuth400: {
       description:
-        '`invalid_request`, `unauthorized_client`, `invalid_scope`, `invalid_target`, `unsupported_grant_type`, `invalid_dpop_proof`, or ' +
-        '`use_dpop_nonce`: send another proof with the nonce in `DPoP-Nonce` (RFC 9449 §8).',
+        '`invalid_request`, `unauthorized_client`, `invalid_scope`, `invalid_target`, `unsupported_grant_type`, `unsupported_token_type`, ' +
+        '`invalid_dpop_proof`, or `use_dpop_nonce`: send another proof with the nonce in `DPoP-Nonce` (RFC 9449 §8).',
       ...headersOf(['Cache-Control', 'DPoP-Nonce']),
       ...error,
     },

@@ -3,12 +3,12 @@
  * user's are live.
  */
 import { createHmac, hash as digest, randomBytes, timingSafeEqual } from 'node:crypto'
+import { PERSONAL_ACCESS_TOKEN_PREFIX } from '../domain/identities/credential.ts'
 import type { ClientSecrets } from '../domain/integrity.ts'
 import type { DerivedKeys } from './integrity-key.ts'
 
-/** Prefixes by which secret scanners and people recognise a leaked secret. */
+/** By which secret scanners and people recognise a leaked secret. */
 const SECRET_PREFIX = 'ktn_cs_'
-const PERSONAL_ACCESS_TOKEN_PREFIX = 'ktn_pat_'
 const SECRET_BYTES = 32
 const CLIENT_SECRET = /^ktn_cs_[\w-]{43}$/
 /** 96 bits cannot be guessed, and a guessed tag would gain one query only. */

@@ -84,7 +84,7 @@ describe('the revocation endpoint [RFC 7009 §2]', () => {
       (await admin.audit.listAuditEvents({ resource: `users/${robot.userId}` })).events.map(
         ({ actor, action, resource }) => ({ actor, action, resource }),
       )
-    for (const text of [token, token, `${token}x`, 'unknown', 'ktn_pat_unknown']) {
+    for (const text of [token, token, `${token}x`, 'unknown', 'ktn_cs_unknown']) {
       const response = await revoke(robot, text)
       expect([response.status, await response.text()]).toEqual([200, ''])
     }
@@ -92,6 +92,24 @@ describe('the revocation endpoint [RFC 7009 §2]', () => {
     expect(await events()).toEqual([
       { actor: robot.userId, action: 'oauth/revoke', resource: `users/${robot.userId}/access_tokens/${jti}` },
     ])
+  })
+
+  it('refuses a personal access token, which it does not revoke, and says what does [RFC 7009 §2.2.1]', async () => {
+    const robot = await instance.addRobot()
+    const { userId } = robot
+    const expirationDate = { seconds: BigInt(Math.floor(Date.now() / 1000) + 3600), nanos: 0 }
+    const { token } = await admin.users.createPersonalAccessToken({ userId, expirationDate })
+    for (const text of [token, 'ktn_pat_unknown']) {
+      const response = await revoke(robot, text)
+      expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
+      expect([response.status, await response.json()]).toEqual([
+        400,
+        { error: 'unsupported_token_type', error_description: expect.stringContaining('RevokePersonalAccessToken') },
+      ])
+    }
+    const stranger = await post('/oauth/v2/revoke', { ...credentialsOf(robot), client_secret: 'wrong', token })
+    expect(await seen(stranger)).toEqual(refusal(401, 'invalid_client'))
+    expect((await judged(token)).call).toBe(GOOD.call)
   })
 
   it('refuses to revoke a token of another client, also for an owner [RFC 7009 §2.1]', async () => {

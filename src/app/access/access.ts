@@ -16,7 +16,7 @@ import {
   type UserAuthority,
   type VerifiedAccessToken,
 } from '../../domain/identities/authority.ts'
-import { isLive } from '../../domain/identities/credential.ts'
+import { isLive, isPersonalAccessToken } from '../../domain/identities/credential.ts'
 import type { Permission } from '../../domain/identities/permission.ts'
 import { isEmptyReach, permissionMissing, type Reach, reachOf } from '../../domain/identities/reach.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
@@ -33,9 +33,6 @@ import { TokenOutcomeCache } from './token-outcome-cache.ts'
 
 /** RFC 6750 §2.1, RFC 9449 §7.1. */
 const AUTHORIZATION = /^(Bearer|DPoP) +([A-Za-z0-9._~+/-]+=*)$/i
-
-/** The prefix of personal access tokens. Access tokens are JWTs. */
-const PERSONAL_ACCESS_TOKEN = /^ktn_pat_/
 
 /** The semaphore for look-ups of credible personal access tokens and of callers who have proved themselves. */
 const LOOKUPS = { maxRunning: 4, maxWaiting: 100, refusal: databaseBusy }
@@ -172,7 +169,7 @@ export class Access {
     const { secrets, digest: digestOf } = this.#options
     const [, scheme, token] = AUTHORIZATION.exec(authorization) ?? []
     const digest = digestOf(token ?? authorization)
-    const isPersonal = token !== undefined && PERSONAL_ACCESS_TOKEN.test(token)
+    const isPersonal = token !== undefined && isPersonalAccessToken(token)
     const origin = isPersonal ? secrets.originOfPersonalAccessToken(token) : null
     const outcome = this.#outcomes.outcomeOf(digest)
     const isCredible = outcome === undefined ? origin === 'genuine' : outcome === 'accepted'

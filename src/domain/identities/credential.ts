@@ -19,6 +19,9 @@ const CLOCK_TOLERANCE = 60_000
 /** How many secrets of a user are kept, working or not. */
 const MAX_SECRETS = 100
 
+/** The prefix of personal access tokens, by which secret scanners and people recognise a leaked one. Access tokens are JWTs. */
+export const PERSONAL_ACCESS_TOKEN_PREFIX = 'ktn_pat_'
+
 /** A client secret as it is stored: never the secret itself. */
 export interface ClientSecret {
   readonly secretId: string
@@ -47,6 +50,11 @@ export interface PersonalAccessToken {
   readonly hash: Uint8Array
   readonly createdAt: Date
   readonly expiresAt: Date
+}
+
+/** Whether a text is meant as a personal access token, of whatever instance. */
+export function isPersonalAccessToken(text: string): boolean {
+  return text.startsWith(PERSONAL_ACCESS_TOKEN_PREFIX)
 }
 
 /** Whether a credential can still be used. A deactivated one cannot, whatever the clock of this replica says. */

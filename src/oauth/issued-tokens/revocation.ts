@@ -1,10 +1,11 @@
 /**
  * Token revocation (RFC 7009): the answer to an authenticated client, who may revoke the tokens that were issued to it.
  */
-import { errors, type Provider } from 'oidc-provider'
+import { errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider'
 import type { Introspection } from '../../app/access/introspection.ts'
 import type { TokenRevocations } from '../../app/identities/token-revocations.ts'
 import { DomainError } from '../../domain/errors.ts'
+import { isPersonalAccessToken } from '../../domain/identities/credential.ts'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
 import type { Clients } from '../client-authentication/clients.ts'
 import { type AnswerJwtRequest, findJwtRequests, type JwtRequest } from './jwt-requests.ts'
@@ -18,20 +19,28 @@ export interface RevocationAnswerOptions {
 }
 
 /**
- * Connects the answers to a provider. The answer throws `unauthorized_client` for a token of another client, and the refusals of
- * `TokenRevocations.revoke`.
+ * Connects the answers to a provider. The answer throws `unsupported_token_type` for a personal access token, `unauthorized_client` for
+ * a token of another client, and the refusals of `TokenRevocations.revoke`.
  */
 export function connectRevocation(provider: Provider, options: RevocationAnswerOptions): AnswerJwtRequest {
   const requestOf = findJwtRequests(provider, 'revocation.error')
   return async (ctx) => {
     const request = requestOf(ctx)
-    if (request === undefined) return
+    if (request === undefined) return assertNoPersonalAccessToken(ctx)
     await revoke(request, options)
     // Also for a token that is not valid: it is what the client wants (RFC 7009 §2.2).
     ctx.status = 200
     ctx.body = ''
     ctx.remove('content-type')
   }
+}
+
+/** oidc-provider answers 200 about every text that is no JWT, but a personal access token goes on working (RFC 7009 §2.2.1). */
+function assertNoPersonalAccessToken({ status, oidc: { params } }: KoaContextWithOIDC): void {
+  if (status !== 200 || typeof params?.token !== 'string' || !isPersonalAccessToken(params.token)) return
+  throw new errors.UnsupportedTokenType(
+    'a personal access token is not revoked here: call RevokePersonalAccessToken of iam.user.v2.ServiceUserService',
+  )
 }
 
 async function revoke({ ctx, client, token }: JwtRequest, options: RevocationAnswerOptions): Promise<void> {
