@@ -137,8 +137,9 @@ function algorithmsOf(key: PublicJwk): readonly string[] {
 function textMember(entry: Members, member: 'kid' | 'alg', name: string): string | undefined {
   const value = entry[member]
   if (value === undefined) return undefined
-  // PostgreSQL cannot store NUL.
-  if (typeof value !== 'string' || value.length === 0 || value.length > MAX_KEY_ID_LENGTH || value.includes('\0')) {
+  // PostgreSQL cannot store NUL, nor half of a surrogate pair.
+  const isText = typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
+  if (!isText || value.length === 0 || value.length > MAX_KEY_ID_LENGTH) {
     return refuse(`the "${member}" of ${name} must be a text of 1 to ${MAX_KEY_ID_LENGTH} characters`)
   }
   return value
