@@ -41,19 +41,18 @@ export async function resealAll({ store, resealer }: ResealOptions): Promise<Res
   const [masterKeyId, ...others] = resealer.masterKeyIds
   const isOutdated = (key: SealedKey) => resealer.masterKeyOf(key.sealed) !== masterKeyId
   let keys = await assertAllOpen({ store, resealer })
-  const known = new Set(keys.map(nameOf))
+  const known = new Set(keys.map(identityOf))
   const stillInUse = new Set<string>()
-  const resealed = new Set<string>()
+  let resealed = 0
   for (let look = 1; look <= MAX_LOOKS; look += 1) {
     const outdated = keys.filter(isOutdated)
     if (outdated.length === 0) {
-      return { masterKeyId, total: keys.length, resealed: resealed.size, unused: others, stillInUse: [...stillInUse] }
+      return { masterKeyId, total: keys.length, resealed, unused: others, stillInUse: [...stillInUse] }
     }
     for (const key of outdated) {
-      const resource = nameOf(key)
-      if (!known.has(resource)) stillInUse.add(String(resealer.masterKeyOf(key.sealed)))
-      const entry = { ...SYSTEM, action: 'master_key/reseal', resource }
-      if (await store.replace(key, await resealer.reseal(key), entry)) resealed.add(resource)
+      if (!known.has(identityOf(key))) stillInUse.add(String(resealer.masterKeyOf(key.sealed)))
+      const entry = { ...SYSTEM, action: 'master_key/reseal', resource: nameOf(key) }
+      if (await store.replace(key, await resealer.reseal(key), entry)) resealed += 1
     }
     keys = await store.list()
   }
@@ -110,6 +109,11 @@ export async function lookAtMasterKeys({ store, resealer }: ResealOptions): Prom
     return { masterKeyId: id, configured: configured(id), sealedKeys: count }
   })
   return { uses, lost }
+}
+
+/** With the sealed text, because a webhook has two secrets under one name. */
+function identityOf(key: SealedKey): string {
+  return `${nameOf(key)} ${key.sealed}`
 }
 
 /** How the audit trail names what was sealed. */
