@@ -36,7 +36,7 @@ export interface RotatorOptions {
   readonly store: Pick<KeyStore, 'update' | 'publish'>
   readonly generator: KeyPairGenerator
   readonly replica: Replica
-  readonly decryptability: Pick<DecryptabilityCheck, 'checkKey'>
+  readonly decryptability: Pick<DecryptabilityCheck, 'checkInitialKeys'>
   readonly limits: RotationLimits
   readonly clock: Clock
   /** The time of the instance. */
@@ -58,6 +58,8 @@ export class Rotator {
   #totalFailures = 0
   /** The active key and its date, if a warning was logged because the date is in the future. */
   #warnedOf = ''
+  /** The initial keys that could not be opened when one of them was to sign. Another one is preferred to them. */
+  #undecryptable: ReadonlySet<string> = new Set()
   #cancel = () => {}
   #running: Promise<void> = Promise.resolve()
   #stopped = false
@@ -140,7 +142,8 @@ export class Rotator {
     if (!this.#canChange()) return []
     const { ring, rotation } = replica.status()
     const blocked = blockedStep(rotation, ring, limits)
-    const steps = [...plannedSteps(rotation, ring, limits), ...(blocked === undefined ? [] : [blocked])]
+    const planned = plannedSteps(rotation, ring, { ...limits, undecryptable: this.#undecryptable })
+    const steps = [...planned, ...(blocked === undefined ? [] : [blocked])]
     return steps.filter(({ at }) => at <= changeTime())
   }
 
@@ -178,7 +181,7 @@ export class Rotator {
     const keyId = 'keyId' in wanted ? wanted.keyId : (pair?.keyId ?? '')
     const entry = { ...SYSTEM, action: `rotation/${wanted.kind}`, resource: webKeyResource(keyId) }
     const change = await store.update(entry, (ring, now, rotation) =>
-      planStep(rotation, ring, { wanted, now, limits, pair }),
+      planStep(rotation, ring, { wanted, now, limits, pair, undecryptable: this.#undecryptable }),
     )
     await replica.takeOverOwnChangeOrLog(change, sealed)
     await this.#publish()
@@ -191,7 +194,8 @@ export class Rotator {
    * @returns The sealed private key by key id. @throws {DomainError} `web_key_cannot_be_opened`.
    */
   async #checkDecryptable(keyId: string): Promise<ReadonlyMap<string, string>> {
-    const { undecryptable, sealed } = await this.#options.decryptability.checkKey(keyId)
+    const { undecryptable, sealed } = await this.#options.decryptability.checkInitialKeys()
+    this.#undecryptable = undecryptable
     assertDecryptable({ keyId }, { undecryptable })
     return sealed
   }

@@ -47,14 +47,16 @@ export function planStep(
     now,
     limits,
     pair,
-  }: PlanOptions & { readonly wanted: RotationStep; readonly pair: SealedKeyPair | undefined },
+    ...decryptability
+  }: PlanOptions & Decryptability & { readonly wanted: RotationStep; readonly pair: SealedKeyPair | undefined },
 ): KeyRingChange<RotationStep | undefined> {
-  const planned = plannedSteps(rotation, ring, limits).find(({ at, step }) => at <= now && isSame(step, wanted))
+  const steps = plannedSteps(rotation, ring, { ...limits, ...decryptability })
+  const planned = steps.find(({ at, step }) => at <= now && isSame(step, wanted))
   if (planned === undefined) return NOTHING
   const { step } = planned
   if (step.kind !== 'create') {
-    const steps = stepsOf(step, ring, now)
-    return steps.length === 0 ? NOTHING : { steps, result: step }
+    const changes = stepsOf(step, ring, now)
+    return changes.length === 0 ? NOTHING : { steps: changes, result: step }
   }
   if (pair === undefined || !isSameConfig(configOf(pair.algorithm, pair.publicJwk), step.config)) return NOTHING
   const key = createWebKey(pair, now)
@@ -106,7 +108,7 @@ export function planRequestedRotation(
   { now, limits, ...decryptability }: PlanOptions & Decryptability,
 ): KeyRingChange<RequestedRotation> & { readonly rotation: Rotation } {
   const { known } = timesOf(rotation.policy, limits)
-  const standby = standbyOf(ring, rotation.policy)
+  const standby = standbyOf(ring, rotation.policy, decryptability)
   if (standby !== undefined) assertDecryptable(standby, decryptability)
   const knownAt = standby === undefined ? undefined : publishedFor(standby, known)
   if (standby !== undefined && knownAt !== undefined && knownAt <= now) {

@@ -8,7 +8,7 @@
 
 import { after, earliest, latest } from '../time.ts'
 import { configOf, isSameConfig, type WebKeyConfig } from './key-algorithm.ts'
-import { activeKey, type KeyRing } from './key-ring.ts'
+import { activeKey, type Decryptability, type KeyRing } from './key-ring.ts'
 import { publishedFor } from './publication.ts'
 import { type RotationLimits, type RotationPolicy, type RotationTimes, timesOf } from './rotation-policy.ts'
 import { datesOf, type InactiveWebKey, type InitialWebKey, type WebKey } from './web-key.ts'
@@ -45,10 +45,14 @@ const MAX_QUIET_SECONDS = 3600
  * Any replica can make the steps that are due (`at <= now`), in any order: a key that cannot be created must not delay the
  * destruction of a private key.
  */
-export function plannedSteps(rotation: Rotation, ring: KeyRing, limits: RotationLimits): readonly PlannedStep[] {
+export function plannedSteps(
+  rotation: Rotation,
+  ring: KeyRing,
+  limits: RotationLimits & Decryptability,
+): readonly PlannedStep[] {
   const times = timesOf(rotation.policy, limits)
   return [
-    nextSigner(rotation, ring, { times, maxWebKeys: limits.maxWebKeys }),
+    nextSigner(rotation, ring, { ...limits, times }),
     ...(rotation.policy.enabled ? ring.filter(isInactive).flatMap((key) => endOf(key, times)) : []),
   ]
     .filter((step) => step !== undefined)
@@ -74,12 +78,19 @@ export function nextStep(rotation: Rotation, ring: KeyRing, limits: RotationLimi
   return plannedSteps(rotation, ring, limits)[0]
 }
 
-/** The initial key that signs next; undefined if there is none of the kind that the policy wants. */
-export function standbyOf(ring: KeyRing, { config }: RotationPolicy): InitialWebKey | undefined {
-  return ring.find(
-    (key): key is InitialWebKey =>
-      key.state === 'initial' && isSameConfig(configOf(key.algorithm, key.publicJwk), config),
-  )
+/**
+ * The initial key that signs next: the oldest one of the kind that the policy wants, of those that can be opened if there are any.
+ * Undefined if there is none of that kind.
+ */
+export function standbyOf(
+  ring: KeyRing,
+  { config }: RotationPolicy,
+  { undecryptable }: Decryptability = {},
+): InitialWebKey | undefined {
+  const candidates = ring
+    .filter((key) => key.state === 'initial')
+    .filter(({ algorithm, publicJwk }) => isSameConfig(configOf(algorithm, publicJwk), config))
+  return candidates.find(({ keyId }) => undecryptable?.has(keyId) !== true) ?? candidates[0]
 }
 
 /** When a rotation is due: undefined if none ever is. */
@@ -104,12 +115,16 @@ export function isRequested({ requestedAt }: Rotation, ring: KeyRing): boolean {
 function nextSigner(
   rotation: Rotation,
   ring: KeyRing,
-  { times, maxWebKeys }: { readonly times: RotationTimes; readonly maxWebKeys: number },
+  {
+    times,
+    maxWebKeys,
+    ...decryptability
+  }: Decryptability & { readonly times: RotationTimes; readonly maxWebKeys: number },
 ): PlannedStep | undefined {
   const due = rotationDue(rotation, ring)
   if (due === undefined) return undefined
   const { policy } = rotation
-  const standby = standbyOf(ring, policy)
+  const standby = standbyOf(ring, policy, decryptability)
   if (standby !== undefined) {
     const known = publishedFor(standby, times.known)
     // Its publication follows within seconds, and changes the ring.

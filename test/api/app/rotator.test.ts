@@ -333,6 +333,34 @@ describe('a rotator', () => {
     await passTimeUntil([clock], async () => expect((await states()).slice(0, 2)).toEqual(['inactive', 'active']))
   })
 
+  it('lets the next standby sign if it cannot open the oldest one, which it writes down once', async () => {
+    await seed(100, { rotationIntervalSeconds: 50 })
+    const standbys = [newKeyPair(), newKeyPair()]
+    for (const [i, pair] of standbys.entries()) {
+      await store.update(anEntry('standby'), (ring, clock) => {
+        const { steps } = planCreation(ring, pair, {
+          now: new Date(clock.getTime() - (90 - i) * SECOND),
+          maxWebKeys: 10,
+        })
+        return { steps, result: undefined }
+      })
+    }
+    const [closed, good] = standbys.map(({ keyId }) => keyId)
+    const { clock, rotator, refusals } = await startRotator({
+      assertOpens: async ({ keyId }) => {
+        if (keyId === closed) throw new Error('its master key is not configured')
+      },
+    })
+    const ring = async () => (await createInstanceReader(database, TEST_MACS).load()).ring
+    const stateOf = async (keyId = '') => (await ring()).find((key) => key.keyId === keyId)?.state
+    await passTimeUntil([clock], async () => expect(await stateOf(good)).not.toBe('initial'))
+    expect(await stateOf(closed)).toBe('initial')
+    expect({ refusals, failures: rotator.status.failures }).toEqual({
+      refusals: ['rotation/activate ROTATION_FAILED'],
+      failures: 1,
+    })
+  })
+
   it('says that there is no room for a key before it is too late, and goes on when there is', async () => {
     await seed(100, { config: { kind: 'ed25519' } })
     await store.update(anEntry('fill'), (_ring, now) => ({

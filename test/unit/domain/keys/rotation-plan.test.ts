@@ -56,6 +56,20 @@ describe('making a step', () => {
     expect(plan(kind, keyId, seconds)).toEqual({ steps: [], result: undefined })
   })
 
+  it('activates the next standby if the oldest one cannot be opened', () => {
+    const keys = [activeKeySince('a', at(0)), initialKey('b', at(0)), initialKey('c', at(1))]
+    const activation = (keyId: string) =>
+      planStep(rotationOf(), keys, {
+        wanted: { kind: 'activate', keyId },
+        now: at(30 * DAY),
+        limits,
+        pair: undefined,
+        undecryptable: new Set(['b']),
+      }).result
+    expect(activation('b')).toBeUndefined()
+    expect(activation('c')).toEqual({ kind: 'activate', keyId: 'c' })
+  })
+
   const creation = (
     rotation: Rotation,
     pair: ReturnType<typeof pairOf> | undefined,
@@ -139,6 +153,12 @@ describe('rotating out of turn', () => {
       expect.objectContaining({ code: 'web_key_cannot_be_opened', metadata: { key_id: 'b' } }),
     )
     expect(ask('a').result.key?.keyId).toBe('b')
+  })
+
+  it('takes the next standby if the oldest one cannot be opened', () => {
+    const ring = [active, initialKey('b', at(0)), initialKey('c', at(0))]
+    const plan = planRequestedRotation(rotationOf(), ring, { now: at(900), limits, undecryptable: new Set(['b']) })
+    expect(plan.result).toMatchObject({ done: true, key: { keyId: 'c' } })
   })
 
   it('is refused if it would need a key and there is no room', () => {

@@ -82,6 +82,12 @@ describe('the standby', () => {
     expect(standbyOf([initialKey('a', at(0)), initialKey('b', at(1))], POLICY)?.keyId).toBe('a')
   })
 
+  it('is the oldest one that can be opened, or else the oldest one, which is a failure that is told of', () => {
+    const ring = [initialKey('a', at(0)), initialKey('b', at(1)), initialKey('c', at(2))]
+    const standby = (...keyIds: string[]) => standbyOf(ring, POLICY, { undecryptable: new Set(keyIds) })?.keyId
+    expect([standby('b'), standby('a'), standby('a', 'b'), standby('a', 'b', 'c')]).toEqual(['a', 'b', 'c', 'a'])
+  })
+
   it('is none if the initial keys are of other kinds', () => {
     expect(standbyOf([initialKey('a', at(0), { kind: 'ed25519' })], POLICY)).toBeUndefined()
   })
