@@ -38,13 +38,18 @@ export function isUnavailable(error: unknown): boolean {
   return error instanceof DomainError && error.code === 'storage_unavailable'
 }
 
+/** The error of a 503: the same request may succeed later. @param cause For the log. */
+export function temporarilyUnavailable(description: string, cause?: unknown): Error {
+  const unavailable = new errors.TemporarilyUnavailable(description, { cause })
+  return Object.assign(unavailable, { status: 503, statusCode: 503 })
+}
+
 /** Maps `storage_unavailable` and `primary_unavailable` to a 503. Other errors pass through, and oidc-provider answers `server_error`. */
 export function toUnavailable(error: unknown): unknown {
   if (!(error instanceof DomainError)) return error
   if (error.code !== 'storage_unavailable' && error.code !== 'primary_unavailable') return error
   const description = error.code === 'primary_unavailable' ? error.message : UNAVAILABLE.error_description
-  const unavailable = new errors.TemporarilyUnavailable(description, { cause: error })
-  return Object.assign(unavailable, { status: 503, statusCode: 503 })
+  return temporarilyUnavailable(description, error)
 }
 
 /** The challenge of a failed authentication, with the text of oidc-provider (RFC 7617 §2). */

@@ -4,14 +4,18 @@
  * A new key ring replaces the provider, the signer and the key set in one assignment.
  */
 import type { KeySnapshot } from '../app/keys/live-key-ring.ts'
+import type { KeyRing } from '../domain/keys/key-ring.ts'
+import type { Signer } from '../domain/ports/keys.ts'
 import { discoveryDocument } from './documents/discovery.ts'
 import { keySetOf } from './documents/jwks.ts'
 import { type PublishedDocument, publishDocument } from './documents/published-document.ts'
+import { temporarilyUnavailable } from './errors.ts'
 import { createProvider, type ProviderOptions } from './provider.ts'
 import { createFastPath, createTokenIssuer, type FastPath } from './token/fast-path.ts'
 import type { Issuing } from './token/token-endpoint.ts'
 
 interface Served {
+  readonly ring: KeyRing
   /** Null while no key can sign. */
   readonly issuing: Issuing | null
   readonly keySet: PublishedDocument
@@ -43,8 +47,23 @@ export class TokenService {
 
   #serve({ ring, signer }: KeySnapshot): Served {
     const keySet = publishDocument(keySetOf(ring))
-    if (signer === null) return { issuing: null, keySet }
-    const provider = createProvider(ring, signer, this.#options).callback()
-    return { issuing: { provider, issue: createTokenIssuer(signer, this.#options) }, keySet }
+    if (signer === null) return { ring, issuing: null, keySet }
+    const provider = createProvider(ring, this.#whilePublished(signer), this.#options).callback()
+    return { ring, issuing: { provider, issue: createTokenIssuer(signer, this.#options) }, keySet }
+  }
+
+  /**
+   * Signs with a key until it leaves the key ring. A provider may wait for a form for as long as a request may take, and its key may be
+   * revoked meanwhile. One that was only replaced is published for longer than that.
+   */
+  #whilePublished(signer: Signer): Signer {
+    const { key } = signer
+    return {
+      key,
+      sign: async (data) => {
+        if (this.#current.ring.some(({ keyId }) => keyId === key.keyId)) return signer.sign(data)
+        throw temporarilyUnavailable('the key that was to sign has been revoked: send the request again')
+      },
+    }
   }
 }

@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeProtectedHeader } from 'jose'
 import { sql } from 'kysely'
@@ -5,7 +8,7 @@ import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { type Administration, administrationOf, refusalOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
-import { type OAuthInstance, type Robot, startOAuthInstance } from '../support/oauth-instance.ts'
+import { formOf, type OAuthInstance, type Robot, startOAuthInstance } from '../support/oauth-instance.ts'
 
 const SERVICE_SCOPE = 'urn:service:iam:org:project:id:service:aud'
 
@@ -160,5 +163,43 @@ describe('revoking a key', () => {
     expect(rows).toHaveLength(4)
     // A compact JWE begins with its header.
     expect(rows.filter(({ row }) => row.includes('eyJ'))).toEqual([])
+  })
+})
+
+describe('a token request whose form comes after its key has gone', () => {
+  /** Sends the head, and returns what sends the form, once the server has read the head. */
+  async function begin() {
+    const url = `${instance.keyturn.listenUrl}/oauth/v2/token`
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', expect: '100-continue' }
+    const outgoing = request(url, { method: 'POST', headers })
+    outgoing.flushHeaders()
+    await once(outgoing, 'continue')
+    return async () => {
+      outgoing.end(String(new URLSearchParams(formOf(robot))))
+      const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
+      return { response, body: (await json(response)) as { access_token?: string; error?: string } }
+    }
+  }
+
+  it('gets no token by a key that was revoked, and can be repeated', async () => {
+    const admin = await administration()
+    const finish = await begin()
+    await admin.keys.revokeWebKey({ keyId: await activeKeyId(admin) })
+    const { response, body } = await finish()
+    expect([response.statusCode, body.error]).toEqual([503, 'temporarily_unavailable'])
+    expect(response.headers['retry-after']).toBe('5')
+    // The revoked key has signed the token of the administrator too.
+    expect(kidOf(await instance.accessToken(robot))).toBe(await activeKeyId(await administration()))
+  })
+
+  it('gets a token that verifies if the key was only replaced', async () => {
+    const admin = await administration()
+    const before = await activeKeyId(admin)
+    const { webKey: next } = await admin.keys.createWebKey({ config: { config: { case: 'ed25519', value: {} } } })
+    const finish = await begin()
+    await admin.keys.activateWebKey({ keyId: next!.keyId })
+    const { body } = await finish()
+    expect(kidOf(body.access_token!)).toBe(before)
+    expect((await publishedKeyIds())[0]).toContain(before)
   })
 })

@@ -8,6 +8,7 @@ import { DomainError } from '../../domain/errors.ts'
 import { isPersonalAccessToken } from '../../domain/identities/credential.ts'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
 import type { Clients } from '../client-authentication/clients.ts'
+import { temporarilyUnavailable } from '../errors.ts'
 import { type AnswerJwtRequest, findJwtRequests, type JwtRequest } from './jwt-requests.ts'
 
 /** What answering needs. */
@@ -73,6 +74,5 @@ function toOAuthRefusal(error: unknown): unknown {
   if (!(error instanceof DomainError)) return error
   if (error.code === 'token_invalid') return new errors.InvalidClientAuth(error.message)
   if (!TEMPORARY.includes(error.code)) return error
-  const temporary = new errors.TemporarilyUnavailable(error.message, { cause: error })
-  return Object.assign(temporary, { status: 503, statusCode: 503 })
+  return temporarilyUnavailable(error.message, error)
 }

@@ -23,8 +23,8 @@ export interface Issuing {
 export interface TokenEndpointOptions {
   readonly fastPath: FastPath
   /**
-   * Of the newest key ring; null while no key can sign. Called after the form has been read, so that a key that was replaced or
-   * revoked meanwhile signs no more.
+   * Of the newest key ring; null while no key can sign. Called after a small form has been read, so that a key that was replaced or
+   * revoked meanwhile signs no more. The provider reads all other forms, and signs no more with a key that has been revoked meanwhile.
    */
   readonly issuing: () => Issuing | null
   /** Whether this replica's state is recent enough. */
