@@ -2,25 +2,19 @@
  * Generation, hashing and constant-time comparison of client secrets and personal access tokens. The domain decides which of a
  * user's are live.
  */
-import { createHmac, hash as digest, randomBytes, timingSafeEqual } from 'node:crypto'
+import { hash as digest, randomBytes, timingSafeEqual } from 'node:crypto'
 import { PERSONAL_ACCESS_TOKEN_PREFIX } from '../domain/identities/credential.ts'
 import type { ClientSecrets } from '../domain/integrity.ts'
 import type { DerivedKeys } from './integrity-key.ts'
+import { createTaggedSecrets, newSecret, RANDOM_LENGTH } from './tagged-secret.ts'
 
 /** By which secret scanners and people recognise a leaked secret. */
 const SECRET_PREFIX = 'ktn_cs_'
-const SECRET_BYTES = 32
 const CLIENT_SECRET = /^ktn_cs_[\w-]{43}$/
-/** 96 bits cannot be guessed, and a guessed tag would gain one query only. */
-const TAG_BYTES = 12
 const HASH_BYTES = 32
 const BLOCK_BYTES = 64
 
-/** The length in characters of so many bytes in base64url. */
-const lengthOf = (bytes: number) => Math.ceil((bytes * 4) / 3)
-
-const UNTAGGED_LENGTH = PERSONAL_ACCESS_TOKEN_PREFIX.length + lengthOf(SECRET_BYTES)
-const TAGGED_LENGTH = UNTAGGED_LENGTH + lengthOf(TAG_BYTES)
+const UNTAGGED_LENGTH = PERSONAL_ACCESS_TOKEN_PREFIX.length + RANDOM_LENGTH
 
 /** The derived keys that are used here. */
 type SecretKeys = Pick<DerivedKeys, 'clientSecrets' | 'personalAccessTokens' | 'personalAccessTokenTags'>
@@ -29,12 +23,12 @@ type SecretKeys = Pick<DerivedKeys, 'clientSecrets' | 'personalAccessTokens' | '
  * Client secrets and personal access tokens with 256 random bits, each stored as the HMAC of its SHA-256, so that write access to
  * the database is not enough to forge one. It is of the SHA-256, because older instances stored that alone.
  *
- * A personal access token ends in a tag, which is the beginning of its HMAC under a separate key (decision 19). The tag separates
- * forged tokens from those that this instance made. It does not say which of these are live.
+ * A personal access token ends in a tag, by which forged ones are known.
  */
 export function createClientSecrets(keys: SecretKeys): ClientSecrets {
   const clientSecrets = createComparer(keys.clientSecrets)
   const personalAccessTokens = createComparer(keys.personalAccessTokens)
+  const taggedTokens = createTaggedSecrets(PERSONAL_ACCESS_TOKEN_PREFIX, keys.personalAccessTokenTags)
   return {
     generate() {
       const secret = newClientSecret()
@@ -44,17 +38,13 @@ export function createClientSecrets(keys: SecretKeys): ClientSecrets {
     hash: clientSecrets.hashOf,
 
     generatePersonalAccessToken() {
-      const untagged = newSecret(PERSONAL_ACCESS_TOKEN_PREFIX)
-      const token = untagged + tagOf(untagged, keys.personalAccessTokenTags)
+      const token = taggedTokens.generate()
       return { token, hash: personalAccessTokens.hashOf(token) }
     },
 
     originOfPersonalAccessToken(token) {
       if (token.length === UNTAGGED_LENGTH) return 'older'
-      if (token.length !== TAGGED_LENGTH) return 'invented'
-      const tag = Buffer.from(token.slice(UNTAGGED_LENGTH))
-      const expected = Buffer.from(tagOf(token.slice(0, UNTAGGED_LENGTH), keys.personalAccessTokenTags))
-      return equal(tag, expected) ? 'genuine' : 'invented'
+      return taggedTokens.isGenuine(token) ? 'genuine' : 'invented'
     },
 
     hashPersonalAccessToken: personalAccessTokens.hashOf,
@@ -122,15 +112,6 @@ function createMac(key: Uint8Array): (message: string, result: Buffer) => void {
     outer.write(digest('sha256', inner, 'binary'), BLOCK_BYTES, 'binary')
     result.write(digest('sha256', outer, 'binary'), 'binary')
   }
-}
-
-function newSecret(prefix: string): string {
-  return prefix + randomBytes(SECRET_BYTES).toString('base64url')
-}
-
-function tagOf(untagged: string, key: Uint8Array): string {
-  const mac = createHmac('sha256', key).update(untagged).digest()
-  return mac.subarray(0, TAG_BYTES).toString('base64url')
 }
 
 // A fast hash is right for a secret with 256 random bits, because it cannot be guessed.

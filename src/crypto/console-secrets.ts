@@ -1,27 +1,22 @@
 /**
  * The codes of sign-in links and the cookies of sessions, with 256 random bits each, and the message authentication codes of their rows.
  *
- * Each ends in a tag, which is the beginning of its HMAC, like a personal access token (decision 19). A row is believed for its MAC, so
- * that the SHA-256 is enough as hash.
+ * Each ends in a tag, like a personal access token (decision 19). A row is believed for its MAC, so that the SHA-256 is enough as hash.
  */
-import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { ConsoleSecrets } from '../domain/integrity.ts'
 import type { DerivedKeys } from './integrity-key.ts'
 import { assertSameMac, createRowMac } from './public-key-macs.ts'
+import { createTaggedSecrets } from './tagged-secret.ts'
 
 /** Prefixes by which secret scanners and people recognise a leaked secret. The tag covers them, so that neither can be the other. */
 const CODE_PREFIX = 'ktn_link_'
 const COOKIE_PREFIX = 'ktn_session_'
 
-const SECRET_BYTES = 32
-/** 96 bits cannot be guessed, and a guessed tag would gain one query only. */
-const TAG_BYTES = 12
-const TAG_LENGTH = (TAG_BYTES * 4) / 3
-
 /** Makes secrets and codes. */
 export function createConsoleSecrets(keys: Pick<DerivedKeys, 'consoleTags' | 'consoleRows'>): ConsoleSecrets {
-  const codes = taggedSecrets(CODE_PREFIX, keys.consoleTags)
-  const cookies = taggedSecrets(COOKIE_PREFIX, keys.consoleTags)
+  const codes = hashedSecrets(CODE_PREFIX, keys.consoleTags)
+  const cookies = hashedSecrets(COOKIE_PREFIX, keys.consoleTags)
   const mac = createRowMac(keys.consoleRows)
   const ofLink: ConsoleSecrets['ofLink'] = ({ hash, userId, createdAt, expiresAt }) =>
     mac(['link', textOf(hash), userId, createdAt.toISOString(), expiresAt.toISOString()])
@@ -45,23 +40,15 @@ export function createConsoleSecrets(keys: Pick<DerivedKeys, 'consoleTags' | 'co
   }
 }
 
-function taggedSecrets(prefix: string, key: Uint8Array) {
-  const form = new RegExp(`^${prefix}[\\w-]{43}[\\w-]{${TAG_LENGTH}}$`)
-  const tagOf = (untagged: string) =>
-    createHmac('sha256', key).update(untagged).digest().subarray(0, TAG_BYTES).toString('base64url')
+function hashedSecrets(prefix: string, key: Uint8Array) {
+  const secrets = createTaggedSecrets(prefix, key)
   return {
     generate() {
-      const untagged = prefix + randomBytes(SECRET_BYTES).toString('base64url')
-      const secret = untagged + tagOf(untagged)
+      const secret = secrets.generate()
       return { secret, hash: sha256(secret) }
     },
 
-    hash(secret: string): Uint8Array | undefined {
-      if (!form.test(secret)) return undefined
-      const tag = Buffer.from(secret.slice(-TAG_LENGTH))
-      const isGenuine = timingSafeEqual(tag, Buffer.from(tagOf(secret.slice(0, -TAG_LENGTH))))
-      return isGenuine ? sha256(secret) : undefined
-    },
+    hash: (secret: string): Uint8Array | undefined => (secrets.isGenuine(secret) ? sha256(secret) : undefined),
   }
 }
 

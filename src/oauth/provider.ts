@@ -263,7 +263,7 @@ function configuration(
         enabled: certificates !== undefined,
         tlsClientAuth: true,
         selfSignedTlsClientAuth: true,
-        getCertificate: ({ req }) => pemOf(contexts.certificateOf(req)),
+        getCertificate: ({ req }) => base64DerOf(contexts.certificateOf(req)),
         certificateAuthorized: ({ oidc: { client } }) => client !== undefined && hasProved(client),
         // Not called: no client has a name of its own.
         certificateSubjectMatches: () => false,
@@ -285,7 +285,8 @@ function configuration(
   }
 }
 
-function pemOf(certificate: PresentedCertificate): string | undefined {
+/** oidc-provider makes the thumbprint of it, and does not need the first and last line of PEM. */
+function base64DerOf(certificate: PresentedCertificate): string | undefined {
   if (certificate.kind !== 'presented') return undefined
   const [der = new Uint8Array()] = certificate.chain
   return Buffer.from(der).toString('base64')

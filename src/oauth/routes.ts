@@ -2,9 +2,10 @@
  * The request handlers of the OAuth endpoints and of the description of the API.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isUnchanged } from '../domain/entity-tag.ts'
 import type { HeaderList } from '../domain/header-list.ts'
 import type { RequestContext } from '../domain/ports/runtime.ts'
-import { isUnchanged, type PublishedDocument } from './documents/published-document.ts'
+import type { PublishedDocument } from './documents/published-document.ts'
 import { createSendUnavailable } from './error-responses.ts'
 import { createProviderEndpoint, createTokenEndpoint, type OAuthHandler } from './token/token-endpoint.ts'
 import type { TokenService } from './token-service.ts'

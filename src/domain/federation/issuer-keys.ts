@@ -76,11 +76,6 @@ const COOLDOWN_SECONDS = 30
 /** How far the clocks of two replicas may differ, in seconds. */
 const MAX_AHEAD_SECONDS = 30
 
-/** The keys after a fetch that ended without an outcome: another one is due. */
-export function releaseFetch(known: FetchedKeys, now: Date): FetchedKeys {
-  return { ...known, fetch: { ...known.fetch, nextFetchAt: now, lease: null } }
-}
-
 /** A fetch is aborted long before that. */
 const LEASE_SECONDS = 60
 
@@ -152,6 +147,11 @@ function isOfAnotherClock({ attemptedAt }: FetchedKeys['fetch'], now: Date): boo
 export function beginFetch(known: FetchedKeys, lease: string, now: Date): FetchedKeys {
   const fetch = { ...known.fetch, attemptedAt: now, nextFetchAt: after(now, LEASE_SECONDS), lease }
   return { ...known, fetch }
+}
+
+/** The keys after a fetch that ended without an outcome: another one is due. */
+export function releaseFetch(known: FetchedKeys, now: Date): FetchedKeys {
+  return { ...known, fetch: { ...known.fetch, nextFetchAt: now, lease: null } }
 }
 
 /** The keys after a fetch. */

@@ -5,6 +5,7 @@ import { hash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
+import { isUnchanged } from '../../domain/entity-tag.ts'
 
 /** The content types of what a build makes. */
 const TYPES: Readonly<Record<string, { readonly type: string; readonly isText: boolean }>> = {
@@ -54,7 +55,7 @@ export class PageFile {
       etag,
       ...(this.#isCodable ? { vary: 'accept-encoding' } : {}),
     }
-    if (namesTag(req.headers['if-none-match'], etag)) {
+    if (isUnchanged(req.headers['if-none-match'], etag)) {
       res.writeHead(304, headers).end()
       return
     }
@@ -89,9 +90,4 @@ function codingFor({ headers }: IncomingMessage): Coding | undefined {
     .filter((item) => !/;\s*q=0(?:\.0*)?\s*$/.test(item))
     .map((item) => item.split(';', 1)[0]?.trim())
   return (['br', 'gzip'] as const).find((coding) => accepted.includes(coding))
-}
-
-function namesTag(ifNoneMatch: string | undefined, etag: string): boolean {
-  const tags = (ifNoneMatch ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
-  return tags.includes(etag) || tags.includes('*')
 }

@@ -8,15 +8,12 @@
 import { X509Certificate } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { PresentedCertificate } from '../../domain/identities/token-binding.ts'
-import { type CertificateReader, CLOSED, NONE, presented } from '../tls/client-certificates.ts'
+import { type CertificateReader, CLOSED, MAX_CHAIN, NONE, presented } from '../tls/client-certificates.ts'
 import { createPeerCheck } from './client-address.ts'
 import { peerAddressOf } from './request-context.ts'
 
 /** The headers that a proxy can use. */
 export type CertificateHeader = 'client-cert' | 'x-forwarded-client-cert'
-
-/** The most certificates that are read of one client. */
-const MAX_CHAIN = 10
 
 /** A byte sequence (RFC 8941 §3.3.5). */
 const BYTE_SEQUENCE = /^:([A-Za-z0-9+/]+={0,2}):$/

@@ -17,7 +17,7 @@ export const NONE: PresentedCertificate = { kind: 'none' }
 export const CLOSED: PresentedCertificate = { kind: 'unreadable', reason: 'its connection is closed' }
 
 /** The most certificates that are read of one client. */
-const MAX_CHAIN = 10
+export const MAX_CHAIN = 10
 
 /** Certificates mean nothing. */
 export const noCertificates: CertificateReader = () => () => NONE

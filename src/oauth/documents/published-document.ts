@@ -23,11 +23,3 @@ export function publishDocument(value: unknown): PublishedDocument {
   const body = bytes.length > MAX_COPIED_BYTES ? bytes : bytes.toString('latin1')
   return { body, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
 }
-
-/** Whether the client's copy is current (RFC 9110 §13.1.2). */
-export function isUnchanged(ifNoneMatch: string | undefined, etag: string): boolean {
-  if (ifNoneMatch === undefined) return false
-  if (ifNoneMatch === etag || ifNoneMatch.trim() === '*') return true
-  // GET compares weakly: `W/"x"` matches `"x"`.
-  return ifNoneMatch.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
-}

@@ -97,7 +97,11 @@ describe('a public key of a user', () => {
     ['a kid that is no text', { ...rsa, kid: 5 }, /"kid" of the key/],
     ['an empty kid', { ...rsa, kid: '' }, /"kid" of the key/],
     ['a kid that is too long', { ...rsa, kid: 'x'.repeat(201) }, /"kid" of the key/],
-    ['a kid that is no Unicode text, beside a good key', { keys: [p256, { ...rsa, kid: 'x\ud800' }] }, /"kid" of key 2/],
+    [
+      'a kid that is no Unicode text, beside a good key',
+      { keys: [p256, { ...rsa, kid: 'x\ud800' }] },
+      /"kid" of key 2/,
+    ],
     ['a list', [rsa], /a JSON object/],
     ['a text', 'key', /a JSON object/],
     ['null', null, /a JSON object/],
