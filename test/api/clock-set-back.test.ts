@@ -110,6 +110,15 @@ async function createRobot(server: Keyturn) {
   return { ...(await server.admin()), userId, client_id: clientId, client_secret: clientSecret }
 }
 
+/** Gets a token and revokes it with the credentials of its client (RFC 7009). */
+async function revokeOwn({ listenUrl }: Keyturn, robot: Awaited<ReturnType<typeof createRobot>>): Promise<string> {
+  const token = await requestToken(robot)
+  const { client_id, client_secret } = robot
+  const body = new URLSearchParams({ client_id, client_secret, token })
+  expect((await fetch(`${listenUrl}/oauth/v2/revoke`, { method: 'POST', body })).status).toBe(200)
+  return token
+}
+
 /** Sets the clock back by an hour and waits until the replica holds its time. */
 async function setBackAndHold(metrics: string): Promise<void> {
   await setClock(-HOUR)
@@ -202,5 +211,21 @@ describe('a database whose clock was an hour ahead', () => {
     expect((await createProject(server, 'corrected')).getTime()).toBeGreaterThan(ahead.getTime())
     const { server: second } = await start()
     expect(Math.abs(await tokenError(second))).toBeLessThan(5)
+  })
+
+  it('has not forgotten what was revoked before', async () => {
+    await shadowClock(0)
+    const { server } = await start()
+    const { users } = await administrationOf(server)
+    const robot = await createRobot(server)
+    const revoked = await revokeOwn(server, robot)
+
+    await setClock(2 * HOUR)
+    await eventually(async () => expect(await tokenError(server)).toBeGreaterThan(HOUR))
+    await revokeOwn(server, robot)
+    await setClock(0)
+    await eventually(async () => expect(Math.abs(await tokenError(server))).toBeLessThan(5))
+    const { reason } = await users.introspectToken({ token: revoked })
+    expect(reason).toBe('the access token has been revoked: get a new one')
   })
 })

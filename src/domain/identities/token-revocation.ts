@@ -71,13 +71,15 @@ function recentlyExpired(tokens: readonly RevokedToken[], clock: Date): readonly
 }
 
 /**
- * Revokes all tokens that were issued until a time. It takes back no earlier revocation: if all were revoked until a later time by another
- * clock, that time stays, but for a millisecond, so that each call is a change.
+ * Revokes all tokens that were issued until a time. It takes back no earlier revocation: if another clock was ahead when all were revoked,
+ * by `MAX_DATE_AHEAD_SECONDS` at most, that time stays, a millisecond later, so that each call is a change.
  *
  * A single revocation stays until its token has expired by then. When the token was issued is not known, perhaps by a clock that is ahead.
  */
 export function revokeAllTokens(user: ServiceUser, until: Date): ServiceUser {
-  const tokensRevokedAt = user.tokensRevokedAt === null ? until : latest(until, after(user.tokensRevokedAt, 0.001))
+  const before = user.tokensRevokedAt
+  const counts = before !== null && before <= after(until, MAX_DATE_AHEAD_SECONDS)
+  const tokensRevokedAt = counts ? latest(until, after(before, 0.001)) : until
   const revokedTokens = user.revokedTokens.filter(({ expiresAt }) => tokensRevokedAt < expiresAt)
   return { ...user, tokensRevokedAt, revokedTokens }
 }

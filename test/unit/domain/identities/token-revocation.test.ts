@@ -63,6 +63,12 @@ describe('revoking all tokens of a user', () => {
     expect(again.tokensRevokedAt).toEqual(after(now, 0.001))
   })
 
+  it('goes back behind a time that is more than a day ahead, or the user could get no good token until then', () => {
+    const ahead = revokeAllTokens(user, after(now, 86_401))
+    expect(revokeAllTokens(ahead, now).tokensRevokedAt).toEqual(now)
+    expect(revokeAllTokens(ahead, after(now, 1)).tokensRevokedAt).toEqual(after(now, 86_401.001))
+  })
+
   it('forgets revocations of tokens that had expired by then, and no others: their tokens may be dated later', () => {
     const expired = { tokenId: 'expired', expiresAt: now }
     const dated = { tokenId: 'dated ahead', expiresAt: after(now, 0.001) }
