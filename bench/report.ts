@@ -27,6 +27,8 @@ export function targetTable(results: readonly Result[]): string {
   return [
     '### Targets',
     '',
+    'Ratios of CPU are medians of the ratios within a round. They do not follow from the medians in the tables.',
+    '',
     ...markdownTable([['', 'target', 'measured', ''], ...lines]),
     ...targets.flatMap(({ name, remark }) => (remark === undefined ? [] : [`\n${name}: ${remark}.`])),
     '',

@@ -14,6 +14,8 @@ import { ON_POSTGRES, tokensTitle } from './scenarios/tokens.ts'
 export const UTILISATION = 0.6
 /** Processes beyond those that the rate takes, for those that are lost or replaced. */
 const SPARE = 0.1
+/** How often a process compares versions, in its own database. What else it does in a transaction is written to the primary. */
+const COMPARISONS_PER_SECOND = 1
 const SITES: readonly Site[] = [
   { rate: 1_000, regions: 1 },
   { rate: 10_000, regions: 1 },
@@ -66,15 +68,20 @@ export function sizingTable(figures: SizingFigures): string {
   const lines = SITES.map(({ rate, regions }) => {
     const vcpus = Math.ceil(rate / Math.max(1, regions - 1) / perVcpu)
     const processes = regions === 1 ? vcpus + Math.ceil(vcpus * SPARE) : vcpus
+    const all = processes * regions
+    const inOtherRegions = all - processes
     return [
       whole(rate),
       String(regions),
       String(vcpus),
-      whole(processes * regions),
-      megabytes === undefined ? '' : gigabytes(processes * regions * megabytes),
-      whole(processes * DEFAULT_MAX_CONNECTIONS),
-      regions === 1 ? '0' : whole(processes * (regions - 1) * PRIMARY_CONNECTIONS),
-      transactionsPerSecond === undefined ? '' : whole(processes * transactionsPerSecond),
+      whole(all),
+      whole(all - Math.ceil(rate / perVcpu)),
+      megabytes === undefined ? '' : gigabytes(all * megabytes),
+      whole(processes * DEFAULT_MAX_CONNECTIONS + inOtherRegions * PRIMARY_CONNECTIONS),
+      regions === 1 ? '' : whole(processes * DEFAULT_MAX_CONNECTIONS),
+      transactionsPerSecond === undefined
+        ? ''
+        : whole(processes * transactionsPerSecond + inOtherRegions * (transactionsPerSecond - COMPARISONS_PER_SECOND)),
     ]
   })
   const head = [
@@ -82,10 +89,11 @@ export function sizingTable(figures: SizingFigures): string {
     'regions',
     'vCPUs in each',
     'processes in all',
+    'spare ones of these',
     'memory in all',
-    'connections to each database, at most',
-    'and to the primary from other regions, at most',
-    'transactions per second of each database',
+    'connections to the primary, at most',
+    'connections to each standby, at most',
+    'transactions per second of the primary',
   ]
   return ['### What a rate takes', '', ...markdownTable([head, ...lines]), '', ...explanation(figures), ''].join('\n')
 }
@@ -98,8 +106,9 @@ function explanation({ cpuMicros, megabytes, transactionsPerSecond }: SizingFigu
   return [
     `Client secrets, ES256, without TLS: ${text(cpuMicros)} µs of CPU for each token, which is ${perVcpu} tokens a second of a vCPU that is`,
     `${UTILISATION * 100} % busy. One process for each vCPU, and ${SPARE * 100} % more, at least one; of several regions all but one carry the rate.`,
-    `Of each process: memory with many users ${measured(megabytes, 'MB')}, connections ${DEFAULT_MAX_CONNECTIONS}, and ${PRIMARY_CONNECTIONS} to the primary in another region,`,
-    `transactions under full load ${measured(transactionsPerSecond, 'a second')}.`,
+    `Of each process: memory with many users ${measured(megabytes, 'MB')}, connections ${DEFAULT_MAX_CONNECTIONS}, and ${PRIMARY_CONNECTIONS} to the primary from another region`,
+    `with KEYTURN_PRIMARY_DATABASE_URL, transactions under full load ${measured(transactionsPerSecond, 'a second')}. The comparison of versions,`,
+    `${COMPARISONS_PER_SECOND} a second, is in the database of the region; the others, such as heartbeats and dates of last use, count for the primary.`,
   ]
 }
 

@@ -51,12 +51,11 @@ export async function commandLine({ effort }: Bench, place: Place): Promise<Resu
       name,
       cells: { 'CPU ms': median, 'best ms': min, 'worst ms': max, 'memory MB': megabytes },
     })),
-    targets: measured.map(({ name, cpuMillis, megabytes }) => ({
+    targets: measured.map(({ name, cpuMillis }) => ({
       name: `CPU time of ${name}`,
       limit: { atMost: 0.25 },
       unit: 's',
       measured: cpuMillis.median / 1000,
-      remark: `${megabytes.toFixed(0)} MB`,
     })),
     notes: [],
   }

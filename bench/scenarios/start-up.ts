@@ -25,12 +25,11 @@ export async function startUp({ postgres, effort }: Bench, place: Place): Promis
     const { cells } = timesRow(name, millis)
     return { name, cells: { ...cells, 'CPU s': cpuSeconds } }
   }
-  const target = (name: string, { millis, cpuSeconds }: Starts, seconds: number) => ({
+  const target = (name: string, { millis }: Starts, seconds: number) => ({
     name,
     limit: { atMost: seconds },
     unit: 's',
     measured: spreadOf(millis).median / 1000,
-    remark: `${cpuSeconds.toFixed(2)} s of CPU`,
   })
   return {
     title: 'start to ready',

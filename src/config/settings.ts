@@ -185,7 +185,7 @@ export const SETTINGS = [
     variable: 'KEYTURN_MAX_STALENESS',
     default: '60',
     meaning:
-      'How long to go on from memory without the database, in seconds, 1 to 86400. For that time a replica that is cut off alone does not learn what was revoked or disabled.',
+      'How long to go on from memory without the database, in seconds, 1 to 86400; 15 at least on a standby (`docs/regions.md`). For that time a replica that is cut off alone does not learn what was revoked or disabled.',
   },
   {
     variable: 'KEYTURN_BETA_API',

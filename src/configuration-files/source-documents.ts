@@ -16,6 +16,7 @@ import {
   LineCounter,
   type Node,
   visit,
+  type YAMLError,
 } from 'yaml'
 import type { FileMistake, Place } from './mistakes.ts'
 import { isTooDeep, shallowTokens, TOO_DEEP, TooDeep } from './nesting.ts'
@@ -67,7 +68,7 @@ export function documentsOf({ name, text }: SourceFile, mistakes: FileMistake[])
     throw error
   }
   return documents.flatMap((document) => {
-    for (const { message, pos } of [...document.errors, ...document.warnings]) failed(message, at(pos[0]))
+    for (const error of [...document.errors, ...document.warnings]) failed(wordsOf(error), at(error.pos[0]))
     if (document.errors.length + document.warnings.length > 0) return []
     const { contents } = document
     // A separator at the end, or a file with comments only.
@@ -83,6 +84,14 @@ export function documentsOf({ name, text }: SourceFile, mistakes: FileMistake[])
     if (!Array.isArray(value)) return [{ value, place }]
     return value.map((item, index) => ({ value: item, place: (path, part) => place([index, ...path], part) }))
   })
+}
+
+/** What the parser says, without the text of the file that it quotes: that may be a secret which needs quotes. */
+function wordsOf({ code, message }: Pick<YAMLError, 'code' | 'message'>): string {
+  if (code === 'TAG_RESOLVE_FAILED') return 'tags are not supported: put a text that begins with ! in quotes'
+  if (code === 'BAD_DIRECTIVE') return 'the only directive is %YAML 1.2: put a text that begins with % in quotes'
+  if (code === 'BAD_DQ_ESCAPE') return 'there is no such escape sequence: put a text with \\ in single quotes'
+  return message.split(': ')[0] ?? message
 }
 
 const PARSING = {
@@ -123,7 +132,7 @@ function wrongAliasIn(document: Document): { readonly alias: Alias; readonly mes
         return undefined
       }
       const target = anchors.get(node.source)
-      if (target === undefined) wrong = { alias: node, message: `no anchor &${node.source} comes before this alias` }
+      if (target === undefined) wrong = { alias: node, message: 'no anchor of this name comes before this alias' }
       else if (path.includes(target)) wrong = { alias: node, message: 'this alias is in what it stands for' }
       return wrong === undefined ? undefined : visit.BREAK
     },

@@ -7,8 +7,10 @@ import { createTokenSource } from '../../src/client/index.ts'
 import { type Administration, administrationOf, NOBODY, refusalOf } from '../support/administration.ts'
 import { newProofKey, proofOf } from '../support/dpop.ts'
 import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { formOf, type OAuthInstance, type Robot, refusal, seen, startOAuthInstance } from '../support/oauth-instance.ts'
+import { parsePrometheusText } from '../support/prometheus-text.ts'
 
 const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const JWT_SPIFFE = 'urn:ietf:params:oauth:client-assertion-type:jwt-spiffe'
@@ -450,6 +452,25 @@ describe('an attack with the JWT of a trusted issuer', () => {
         expect.objectContaining({ requestId, action: 'oauth/token', outcome: 'INVALID_CLIENT', actor: 'anonymous' }),
       )
     })
+  })
+
+  it('has the user read once for each request with client_id, and no user without', async () => {
+    const metrics = `127.0.0.1:${await freePort()}`
+    const at = await instance.startReplica({ KEYTURN_METRICS_LISTEN: metrics })
+    const reads = async () => {
+      const text = await (await fetch(`http://${metrics}/metrics`)).text()
+      const { samples = [] } = parsePrometheusText(text).get('keyturn_identity_cache_lookups_total') ?? {}
+      return samples.find(({ labels }) => labels.result === 'miss')?.value
+    }
+    const forged = await jwtOf({}, { key: attacker.privateKey })
+    const refused = async (client: { clientId?: string }) => {
+      for (let i = 0; i < 3; i += 1) expect((await present(forged, client, JWT_BEARER, at)).status).toBe(401)
+    }
+    await refused({})
+    expect(await reads()).toBe(0)
+    await refused(robot)
+    await refused({ clientId: `${NOBODY}@billing` })
+    expect(await reads()).toBe(6)
   })
 
   it('is limited like other failures, with client_id and without', async () => {

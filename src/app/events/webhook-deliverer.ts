@@ -5,16 +5,9 @@
  * process at a time delivers to it, in order. A process that is killed has recorded all attempts but the last, which is repeated when its
  * lease has ended. A webhook has one request at a time, and none waits for another. Without an enabled webhook the database is not asked.
  */
-import type { AuditFilter, PositionedEvent } from '../../domain/audit.ts'
+import type { PositionedEvent } from '../../domain/audit.ts'
 import { DomainError, isOutage } from '../../domain/errors.ts'
-import {
-  afterAttempt,
-  type Delivery,
-  type DeliveryOutcome,
-  isDue,
-  leased,
-  MAX_COUNTED,
-} from '../../domain/events/delivery.ts'
+import { afterAttempt, type Delivery, type DeliveryOutcome, isDue, leased } from '../../domain/events/delivery.ts'
 import { disableGone, isWanted, type Webhook } from '../../domain/events/webhook.ts'
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
@@ -24,6 +17,7 @@ import type { DeliveryRecord, WebhookStore } from '../../domain/ports/webhooks.t
 import type { Clock } from '../../domain/time.ts'
 import { webhookResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
+import { EVERYTHING, waitingEvents } from './waiting-events.ts'
 import type { WebhookAttempts } from './webhook-attempts.ts'
 import { type WebhookStatus, WebhookStatuses } from './webhook-status.ts'
 
@@ -35,8 +29,6 @@ const BATCH = 100
 
 /** A lease that is older is renewed before an attempt, in milliseconds. It outlasts the attempt then. */
 const RENEW_AFTER = 10_000
-
-const EVERYTHING: AuditFilter = { from: null, to: null, actor: null, resource: null }
 
 /** An event about a webhook. It is not written about such an event itself: that would be without an end. */
 const GIVE_UP = 'webhook/give_up'
@@ -152,18 +144,21 @@ export class WebhookDeliverer {
   async #run(webhookId: string, signal: AbortSignal): Promise<void> {
     const { store, clock, now, newId } = this.#options
     const lease = newId()
+    const renewedAt = clock.monotonic()
     const webhook = await store.claim(webhookId, (delivery) =>
       isDue(delivery, now()) ? leased(delivery, lease, now()) : delivery,
     )
     if (webhook?.delivery.lease?.id !== lease || webhook.disabled !== null) return
-    const held: Held = { webhook, lease, signal, delivery: webhook.delivery, renewedAt: clock.monotonic() }
-    let isHeld = true
+    const held: Held = { webhook, lease, signal, delivery: webhook.delivery, renewedAt }
     try {
-      isHeld = await this.#deliver(held)
+      if (!(await this.#deliver(held))) return
+      await store.record(webhookId, lease, { delivery: { ...held.delivery, lease: null }, event: null })
     } catch (error) {
+      // What was recorded last is not known: the answer of the database may have been lost.
+      await store.claim(webhookId, (delivery) =>
+        delivery.lease?.id === lease ? { ...delivery, lease: null } : delivery,
+      )
       if (!signal.aborted) throw error
-    } finally {
-      if (isHeld) await store.record(webhookId, lease, { delivery: { ...held.delivery, lease: null }, event: null })
     }
   }
 
@@ -178,7 +173,7 @@ export class WebhookDeliverer {
         signal.throwIfAborted()
         if (!(await this.#keep(held))) return false
         const { kind, isHeld } = await this.#attempt(held, positioned)
-        if (kind === 'gone' && isHeld) await this.#disable(webhook)
+        if (kind === 'gone' && isHeld) await this.#disable(held)
         if (!isHeld || kind !== 'delivered') return isHeld && kind !== 'gone'
       }
       held.delivery = { ...held.delivery, position: batch.position }
@@ -197,12 +192,14 @@ export class WebhookDeliverer {
     held: Held,
     { event, position }: PositionedEvent,
   ): Promise<{ readonly kind: DeliveryOutcome['kind']; readonly isHeld: boolean }> {
-    const { attempts, now } = this.#options
+    const { attempts, reader, now } = this.#options
     const { webhook } = held
     const outcome = await attempts.send(webhook, event, held.signal)
     const { kind } = outcome
-    const waiting = kind === 'delivered' ? 0 : await this.#countWaiting(held)
+    const waiting =
+      kind === 'delivered' ? 0 : (await waitingEvents(reader, { ...webhook, delivery: held.delivery })).length
     const attempt = { event, position, outcome, waiting, now: now(), random: Math.random() }
+    const wasFailing = held.delivery.failing !== null
     const { next, isGivenUp } = afterAttempt(held.delivery, attempt)
     const resource = webhookResource(webhook.webhookId)
     const tells = isGivenUp && !(event.action === GIVE_UP && event.resource === resource)
@@ -210,7 +207,7 @@ export class WebhookDeliverer {
     const given = tells ? { entry, outcome: `GIVEN_UP ${event.eventId}` } : null
     const isHeld = await this.#record(held, { delivery: next, event: given })
     if (isHeld) this.#statuses.count(isGivenUp ? 'given_up' : kind === 'delivered' ? 'delivered' : 'failed')
-    if (isHeld) this.#report(webhook, outcome, { eventId: event.eventId, isGivenUp })
+    if (isHeld) this.#report(webhook, outcome, { eventId: event.eventId, wasFailing, isGivenUp })
     return { kind, isHeld }
   }
 
@@ -224,29 +221,25 @@ export class WebhookDeliverer {
     return isHeld
   }
 
-  async #countWaiting({ delivery, webhook }: Held): Promise<number> {
-    const { events } = await this.#options.reader.readAfter(delivery.position, {
-      filter: EVERYTHING,
-      limit: MAX_COUNTED,
-    })
-    return events.filter(({ event }) => isWanted(webhook.filter, event)).length
-  }
-
-  async #disable({ webhookId }: Webhook): Promise<void> {
+  async #disable({ webhook: { webhookId }, lease }: Held): Promise<void> {
     const { store, replica } = this.#options
     const entry = { ...SYSTEM, action: 'webhook/disable', resource: webhookResource(webhookId) }
-    await store.change(entry, (webhooks) => ({ next: disableGone(webhooks, webhookId), result: null }))
+    await store.change(entry, (webhooks) => ({ next: disableGone(webhooks, webhookId, lease), result: null }))
     await replica.refreshOrLog()
   }
 
   #report(
-    { name, delivery }: Webhook,
+    { name }: Webhook,
     outcome: DeliveryOutcome,
-    { eventId, isGivenUp }: { readonly eventId: string; readonly isGivenUp: boolean },
+    {
+      eventId,
+      wasFailing,
+      isGivenUp,
+    }: { readonly eventId: string; readonly wasFailing: boolean; readonly isGivenUp: boolean },
   ): void {
     const { log, clock } = this.#options
     if (outcome.kind === 'delivered') {
-      if (delivery.failing !== null) log.info({ webhook: name }, 'events are delivered to a webhook again')
+      if (wasFailing) log.info({ webhook: name }, 'events are delivered to a webhook again')
       return
     }
     const { reason } = outcome

@@ -5,12 +5,11 @@
  */
 import type { AuditEvent } from '../../domain/audit.ts'
 import { DomainError } from '../../domain/errors.ts'
-import { type DeliveryOutcome, MAX_COUNTED } from '../../domain/events/delivery.ts'
+import type { DeliveryOutcome } from '../../domain/events/delivery.ts'
 import {
   addWebhook,
   editWebhook,
   existingWebhook,
-  isWanted,
   noteTest,
   removeWebhook,
   rotateSecret,
@@ -25,6 +24,7 @@ import { Semaphore } from '../../domain/semaphore.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
 import { webhookResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
+import { waitingEvents } from './waiting-events.ts'
 import type { WebhookAttempts } from './webhook-attempts.ts'
 
 /** What is sent to test a webhook. It is not in the trail. */
@@ -133,14 +133,20 @@ export class Webhooks {
 
   /** Sends an event that is not in the trail, as the call is, whether the webhook is enabled or not. @throws {DomainError} `webhook_tests_busy`. */
   async test(actor: Actor, webhookId: string): Promise<WebhookTest> {
+    return await this.#tests.run(async () => {
+      const webhook = await this.#change(actor, webhookId, (webhooks, { date }) => noteTest(webhooks, webhookId, date))
+      return await this.#sendTest(actor, webhook)
+    })
+  }
+
+  async #sendTest(actor: Actor, webhook: Webhook): Promise<WebhookTest> {
     const { attempts, newId, now } = this.#options
-    const webhook = await this.#change(actor, webhookId, (webhooks, { date }) => noteTest(webhooks, webhookId, date))
     const event: AuditEvent = {
       eventId: newId(),
       at: now(),
       actor: actor.actor,
       action: TEST_ACTION,
-      resource: webhookResource(webhookId),
+      resource: webhookResource(webhook.webhookId),
       outcome: 'ok',
       requestId: actor.requestId,
       clientAddress: actor.clientAddress ?? '',
@@ -148,7 +154,7 @@ export class Webhooks {
       omission: null,
     }
     const from = performance.now()
-    const outcome = await this.#tests.run(() => attempts.send(webhook, event, new AbortController().signal))
+    const outcome = await attempts.send(webhook, event, new AbortController().signal)
     return { outcome, event, millis: Math.round(performance.now() - from) }
   }
 
@@ -172,13 +178,9 @@ export class Webhooks {
   }
 
   async #viewOf(webhook: Webhook): Promise<WebhookView> {
-    const { events } = await this.#options.reader.readAfter(webhook.delivery.position, {
-      filter: { from: null, to: null, actor: null, resource: null },
-      limit: MAX_COUNTED,
-    })
-    const wanted = events.filter(({ event }) => isWanted(webhook.filter, event))
-    const since = wanted[0]?.event.at
-    return { webhook, waiting: since === undefined ? null : { count: wanted.length, since } }
+    const events = await waitingEvents(this.#options.reader, webhook)
+    const since = events[0]?.at
+    return { webhook, waiting: since === undefined ? null : { count: events.length, since } }
   }
 
   async #change(

@@ -57,7 +57,8 @@ export class DatabaseRole {
 }
 
 function newestOf(known: SeenHeartbeat | undefined, arrived: Date | null, at: number): SeenHeartbeat | undefined {
-  if (arrived === null) return undefined
+  // A server that stops removes its heartbeat. If it was the last one, the state is as old as before.
+  if (arrived === null) return known
   const date = arrived.getTime()
   return known?.date === date ? known : { date, seenAt: at }
 }

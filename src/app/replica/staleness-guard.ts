@@ -76,8 +76,10 @@ export class StalenessGuard {
     this.#unreadable = undefined
     this.#newerVersion = undefined
     this.#missedAt = undefined
-    if (!this.isFresh()) this.#logStandstill()
-    else if (this.#throttle !== undefined) {
+    if (!this.isFresh()) {
+      // On a primary the comparison itself took too long, and the next one is under way.
+      if (replayAgeSeconds !== null) this.#logStandstill()
+    } else if (this.#throttle !== undefined) {
       this.#options.log.info({}, 'the state of the instance can be read again')
       this.#throttle = undefined
     }

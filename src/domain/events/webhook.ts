@@ -107,10 +107,15 @@ export function editWebhook(
   return replaced(webhooks, before, { ...next, delivery: resumed(before.delivery) })
 }
 
-/** After a receiver has said that it is gone. The same list if the webhook is, or it is disabled already. */
-export function disableGone(webhooks: readonly Webhook[], webhookId: string): readonly Webhook[] {
+/**
+ * After a receiver has said that it is gone.
+ *
+ * @param lease With which it was asked. Without it, the webhook may be another one by now.
+ * @returns The same list if the webhook is gone, disabled, or not held with this lease any more.
+ */
+export function disableGone(webhooks: readonly Webhook[], webhookId: string, lease: string): readonly Webhook[] {
   const before = webhooks.find((webhook) => webhook.webhookId === webhookId)
-  if (before === undefined || before.disabled !== null) return webhooks
+  if (before === undefined || before.disabled !== null || before.delivery.lease?.id !== lease) return webhooks
   return replaced(webhooks, before, { ...before, disabled: 'gone', delivery: resumed(before.delivery) })
 }
 

@@ -1,8 +1,8 @@
 /**
  * The compression of requests. Responses are not compressed.
  *
- * Decompression is synchronous: one message at a time, so that its CPU time and its buffers need no semaphore. A message within the
- * limits takes less than a millisecond, whatever it contains.
+ * Decompression is synchronous: one message at a time, so that its CPU time and its buffers need no semaphore. A message of
+ * 64 KiB takes less than a millisecond; only that of a configuration may be longer, and takes some milliseconds.
  */
 import { gunzipSync } from 'node:zlib'
 import { Code, ConnectError } from '@connectrpc/connect'

@@ -123,7 +123,10 @@ async function readOrdered(
       'the position is ahead of the database, which was restored to an earlier time: begin at a date',
     )
   }
-  if (!isBefore(after, latest)) return { events: [], position: writePosition(after), isComplete: true }
+  if (!isBefore(after, latest)) {
+    // Events between the two were deleted, or the standby has not replayed them. No other can come there.
+    return { events: [], position: writePosition(isStandby ? after : latest), isComplete: true }
+  }
   const isFiltered = Object.values(filter).some((value) => value !== null)
   const upTo = isFiltered ? await windowEnd({ db }, after, latest) : latest
   const rows = await db

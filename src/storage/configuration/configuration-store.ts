@@ -16,7 +16,7 @@ import { changeInstance } from '../instance/instance-change.ts'
 import { readChangeMoment } from '../instance/instance-row.ts'
 import { readRotation, writeRotation } from '../keys/rotation-row.ts'
 import type { Database } from '../postgres/database.ts'
-import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
+import { readSnapshot } from '../postgres/snapshot.ts'
 import type { Tables } from '../schema/tables.ts'
 import { readConfiguredState, readSelectedState } from './configured-state.ts'
 import { writeLabels } from './label-rows.ts'
@@ -27,20 +27,14 @@ const TRANSACTION_MILLIS = 15_000
 
 /** Configurations of a migrated database. */
 export function createConfigurationStore(database: Database, macs: PublicKeyMacs): ConfigurationStore {
-  // REPEATABLE READ: all statements see what the first one saw.
-  const snapshot = <T>(read: (trx: Transaction<Tables>) => Promise<T>): Promise<T> =>
-    usingStorageWithRetries(() =>
-      database.db.transaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute(read),
-    )
-
   return {
     read: (subject) =>
-      snapshot(async (trx) => ({
+      readSnapshot(database.db, async (trx) => ({
         state: await readConfiguredState({ db: trx, macs }, subject),
         moment: await readChangeMoment(trx),
       })),
 
-    select: (selection) => snapshot((trx) => readSelectedState({ db: trx, macs }, selection)),
+    select: (selection) => readSnapshot(database.db, (trx) => readSelectedState({ db: trx, macs }, selection)),
 
     apply: async (entry, { subject, label }, decide) => {
       const { decision, after } = await changeInstance<ConfiguredState, ConfigurationChange>(database, entry, {

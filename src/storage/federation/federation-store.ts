@@ -10,7 +10,7 @@ import type { FederationStore, IssuersChange } from '../../domain/ports/federati
 import type { ChangeMoment } from '../../domain/time.ts'
 import { changeInstance } from '../instance/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
-import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
+import { readSnapshot } from '../postgres/snapshot.ts'
 import { readTrustedIssuers, writeTrustedIssuers } from './trusted-issuer-row.ts'
 
 /** The trusted issuers of a migrated database. */
@@ -29,13 +29,6 @@ export function createFederationStore(database: Database, macs: PublicKeyMacs): 
       })
       return decision.result
     },
-    list: () =>
-      usingStorageWithRetries(() =>
-        database.db
-          .transaction()
-          .setIsolationLevel('repeatable read')
-          .setAccessMode('read only')
-          .execute((trx) => readTrustedIssuers(trx, macs)),
-      ),
+    list: () => readSnapshot(database.db, (trx) => readTrustedIssuers(trx, macs)),
   }
 }

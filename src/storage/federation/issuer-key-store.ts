@@ -7,7 +7,7 @@ import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { IssuerKeyStore, IssuerKeyUpdate } from '../../domain/ports/federation.ts'
 import { changeInstance } from '../instance/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
-import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
+import { readSnapshot } from '../postgres/snapshot.ts'
 import { writeFetchedKeys } from './issuer-key-row.ts'
 import { readTrustedIssuer } from './trusted-issuer-row.ts'
 
@@ -37,13 +37,6 @@ export function createIssuerKeyStore(database: Database, macs: PublicKeyMacs): I
       })
       return decision.issuer
     },
-    find: (issuerId) =>
-      usingStorageWithRetries(() =>
-        database.db
-          .transaction()
-          .setIsolationLevel('repeatable read')
-          .setAccessMode('read only')
-          .execute((trx) => readTrustedIssuer(trx, issuerId, macs)),
-      ),
+    find: (issuerId) => readSnapshot(database.db, (trx) => readTrustedIssuer(trx, issuerId, macs)),
   }
 }

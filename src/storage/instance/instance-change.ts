@@ -24,6 +24,7 @@ import { type ChangeMoment, latest } from '../../domain/time.ts'
 import { insertAuditEvents } from '../audit/audit-event-row.ts'
 import { instanceRolesOf, managedProjectsOf, toManagedProjects } from '../identities/service-user-row.ts'
 import type { Database } from '../postgres/database.ts'
+import { readSnapshot } from '../postgres/snapshot.ts'
 import { toCommitError, usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 import { bumpVersion, lockInstance, readChangeMoment } from './instance-row.ts'
@@ -151,14 +152,8 @@ async function rehearse<Before, Decision>(
   entry: ChangeEntry,
   target: ChangeTarget<Before, Decision>,
 ): Promise<void> {
-  // REPEATABLE READ: the right and what it is about are those of one moment.
-  const ruling = await usingStorageWithRetries(() =>
-    db
-      .transaction()
-      .setIsolationLevel('repeatable read')
-      .setAccessMode('read only')
-      .execute((trx) => decideOn(trx, entry, target)),
-  )
+  // The right and what it is about are those of one moment.
+  const ruling = await readSnapshot(db, (trx) => decideOn(trx, entry, target))
   if (ruling.kind === 'refused') throw ruling.error
 }
 

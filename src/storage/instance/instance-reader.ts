@@ -13,7 +13,7 @@ import { readServiceUsers } from '../identities/service-user-row.ts'
 import { readRotation } from '../keys/rotation-row.ts'
 import { readKeyRing } from '../keys/web-key-row.ts'
 import type { Database } from '../postgres/database.ts'
-import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
+import { readSnapshot } from '../postgres/snapshot.ts'
 import type { Tables } from '../schema/tables.ts'
 import { readIdentityChanges } from './change-row.ts'
 import { readStatus } from './instance-row.ts'
@@ -22,11 +22,7 @@ const ROWS_AT_ONCE = 1000
 
 /** Reads of a migrated database. */
 export function createInstanceReader({ db }: Pick<Database, 'db'>, macs: PublicKeyMacs): InstanceReader {
-  // REPEATABLE READ: all statements see what the first one saw.
-  const snapshot = <T>(read: (trx: Transaction<Tables>) => Promise<T>): Promise<T> =>
-    usingStorageWithRetries(() =>
-      db.transaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute(read),
-    )
+  const snapshot = <T>(read: (trx: Transaction<Tables>) => Promise<T>) => readSnapshot(db, read)
 
   return {
     status: () => snapshot(readStatus),

@@ -8,6 +8,7 @@ import { WebhookAttempts } from '../../../src/app/events/webhook-attempts.ts'
 import { WebhookDeliverer } from '../../../src/app/events/webhook-deliverer.ts'
 import { generateMasterKey, parseMasterKeys } from '../../../src/crypto/master-keys.ts'
 import { createWebhookSigner } from '../../../src/crypto/webhook-signer.ts'
+import { DomainError } from '../../../src/domain/errors.ts'
 import { addWebhook, editWebhook } from '../../../src/domain/events/webhook.ts'
 import type { WebhookStore } from '../../../src/domain/ports/webhooks.ts'
 import { createAddressPolicy } from '../../../src/outbound/address-policy.ts'
@@ -86,8 +87,7 @@ async function write(action: string): Promise<void> {
 }
 
 /** A replica with a deliverer, and how often it has asked the database. */
-function startDeliverer() {
-  const store = createWebhookStore(database)
+function startDeliverer(store: WebhookStore = createWebhookStore(database)) {
   const reader = createAuditReader(database)
   const asked = { count: 0 }
   const log = createRecordingLog()
@@ -138,7 +138,7 @@ function startDeliverer() {
       await deliverer.settled()
     }
   }
-  return { deliverer, asked, pass }
+  return { deliverer, asked, log, pass }
 }
 
 describe('a deliverer', () => {
@@ -192,6 +192,69 @@ describe('a deliverer', () => {
     receiver.answer(status(204))
     await pass(11)
     expect(receiver.accepted).toHaveLength(3)
+  })
+
+  it('logs once that a receiver is back, however many events waited', async () => {
+    await create()
+    receiver.answer(status(503))
+    const { pass, log } = startDeliverer()
+    for (let written = 0; written < 3; written += 1) await write('wanted')
+    await pass(1)
+    receiver.answer(status(204))
+    await pass(10)
+    expect(receiver.accepted).toHaveLength(3)
+    expect(log.lines).toEqual([
+      expect.stringContaining('an event could not be delivered to a webhook'),
+      expect.stringContaining('events are delivered to a webhook again'),
+    ])
+  })
+
+  it('has nothing to do once the retention has deleted everything that was delivered', async () => {
+    const webhookId = await create()
+    let claims = 0
+    const store = createWebhookStore(database)
+    const { pass, deliverer } = startDeliverer({
+      ...store,
+      claim: (...claim) => {
+        claims += 1
+        return store.claim(...claim)
+      },
+    })
+    await write('wanted')
+    await pass(2)
+    expect(receiver.accepted).toHaveLength(1)
+    await database.db.deleteFrom('audit_events').execute()
+    await pass(2)
+    claims = 0
+    await pass(10)
+    expect(claims).toBe(0)
+    expect(deliverer.status.webhooks).toMatchObject([{ behindSeconds: 0, waiting: 0 }])
+    await write('wanted')
+    await pass(2)
+    expect(receiver.accepted).toHaveLength(2)
+    expect(await store.list()).toMatchObject([{ webhookId, delivery: { lease: null, failing: null } }])
+  })
+
+  it('keeps what was recorded, and gives the lease back, if the answer of the database is lost', async () => {
+    const webhookId = await create()
+    const store = createWebhookStore(database)
+    const loseNext = { answer: true }
+    const { pass } = startDeliverer({
+      ...store,
+      record: async (...record) => {
+        const isHeld = await store.record(...record)
+        if (!loseNext.answer) return isHeld
+        loseNext.answer = false
+        throw new DomainError('storage_unavailable', 'the connection was lost')
+      },
+    })
+    await write('wanted')
+    await pass(1)
+    expect(await store.list()).toMatchObject([
+      { webhookId, delivery: { lease: null, position: await createAuditReader(database).latest() } },
+    ])
+    await pass(5)
+    expect(receiver.accepted).toHaveLength(1)
   })
 
   it('waits for as long as the receiver asks', async () => {

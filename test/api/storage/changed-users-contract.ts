@@ -155,6 +155,17 @@ export function describeChangedUsers(current: () => Database): void {
       expect(Number(rows[0]?.count)).toBe(KEPT_CHANGES)
     })
 
+    it('is everything if the changes name more ids than are worth looking at', async () => {
+      await newUser()
+      const before = await now()
+      const ids = () => Array.from({ length: 1000 }, () => randomUUID())
+      for (let change = 0; change < 10; change += 1) await changeOnce({ kind: 'some', userIds: ids(), projectIds: [] })
+      expect(await changesSince(before)).toMatchObject({ kind: 'some', userIds: { size: 10_000 } })
+      await changeOnce({ kind: 'some', userIds: [], projectIds: [randomUUID()] })
+      expect(await changesSince(before)).toEqual(ANY)
+      expect(await changesSince(await now())).toEqual(some())
+    })
+
     it('starts anew where the version was set back by hand', async () => {
       const { userId } = await newUser()
       await sql`update instance set version = 0`.execute(current().db)

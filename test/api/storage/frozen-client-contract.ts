@@ -7,6 +7,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals'
 import { planRevocation } from '../../../src/domain/keys/key-ring.ts'
+import { createConfigurationStore } from '../../../src/storage/configuration/configuration-store.ts'
 import { createInstanceInitializer } from '../../../src/storage/instance/instance-initializer.ts'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
 import { createKeyStore } from '../../../src/storage/keys/key-store.ts'
@@ -24,6 +25,8 @@ import { type PostgresVersion, startPostgres, type TestPostgres } from '../../su
 import { type FreezePoint, type StatementProxy, startStatementProxy } from '../../support/statement-proxy.ts'
 import { describeUnless } from '../../support/unless.ts'
 
+const NO_SUBJECT = { projects: [], users: [], audiences: [], kept: [], issuers: [], label: null }
+const NO_PLAN = { version: 0, changes: [], takenOver: [], trustedIssuers: [], users: [] }
 const unknown = expect.objectContaining({ name: 'DomainError', code: 'change_outcome_unknown' })
 const unavailable = expect.objectContaining({ name: 'DomainError', code: 'storage_unavailable' })
 
@@ -166,6 +169,20 @@ export function describeFrozenClient({ version, obstacle, points, at, shared }: 
       await revoke(await open(url), leaked)
       proxy.thaw()
       await Promise.all([first, ...others])
+    })
+
+    it('lets another make its change although it froze while it planned a configuration, which has more time', async () => {
+      const url = await postgres.createDatabase(template)
+      const [frozen, proxy] = await openFrozen(url)
+      // A statement that only configurations have: it gives them more time.
+      const limited = proxy.freezeAt(`set_config('transaction_timeout', '0', true)`, 'after')
+      const applied = createConfigurationStore(frozen, TEST_MACS)
+        .apply(anEntry('apply'), { subject: NO_SUBJECT, label: 'a label' }, () => ({ plan: NO_PLAN, resources: [] }))
+        .catch((error: unknown) => error)
+      await limited
+      await revoke(await open(url), leaked)
+      proxy.thaw()
+      expect(await applied).toEqual(unavailable)
     })
 
     it('lets another make its change although it stopped in the middle of a long answer', async () => {

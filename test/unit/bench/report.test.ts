@@ -30,6 +30,7 @@ describe('the table of targets', () => {
     expect(table.match(/NOT MET +\|/g)).toHaveLength(2)
     expect(table).toContain('2 of 2 targets are NOT MET.')
     expect(table).toContain('cost: the load generator was slow.')
+    expect(table).toContain('Ratios of CPU are medians of the ratios within a round.')
   })
 })
 

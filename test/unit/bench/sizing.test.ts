@@ -36,18 +36,19 @@ describe('what a rate takes', () => {
   it('follows from the CPU of a token, the memory and the transactions of a process', () => {
     expect(lines(sizingText([TOKENS, USERS, GROWTH]))).toEqual([
       // 100 µs are 6000 tokens a second of a vCPU that is 60 % busy. A tenth more processes, at least one.
-      ['1 000', '1', '1', '2', '0.4 GB', '20', '0', '4'],
-      ['10 000', '1', '2', '3', '0.6 GB', '30', '0', '6'],
-      ['100 000', '1', '17', '19', '3.8 GB', '190', '0', '38'],
-      ['1 000 000', '1', '167', '184', '36.8 GB', '1 840', '0', '368'],
-      // Four of five regions carry the rate, 42 processes each; the other four have 5 connections of each to the primary.
-      ['1 000 000', '5', '42', '210', '42.0 GB', '420', '840', '84'],
+      ['1 000', '1', '1', '2', '1', '0.4 GB', '20', '', '4'],
+      ['10 000', '1', '2', '3', '1', '0.6 GB', '30', '', '6'],
+      ['100 000', '1', '17', '19', '2', '3.8 GB', '190', '', '38'],
+      ['1 000 000', '1', '167', '184', '17', '36.8 GB', '1 840', '', '368'],
+      // Four of five regions carry the rate, 42 processes each. The primary has the 10 connections of its own processes and 5 of each of
+      // the other 168, the 2 transactions of its own, and of the others all but the comparison of versions.
+      ['1 000 000', '5', '42', '210', '43', '42.0 GB', '1 260', '420', '252'],
     ])
   })
 
   it('leaves out what the run has not measured, and everything without the CPU of a token', () => {
     const [first] = lines(sizingText([TOKENS]))
-    expect(first).toEqual(['1 000', '1', '1', '2', '', '20', '0', ''])
+    expect(first).toEqual(['1 000', '1', '1', '2', '1', '', '20', '', ''])
     expect(sizingText([USERS, GROWTH])).toBe('')
   })
 

@@ -1,7 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
 import type { AuditEvent } from '../../../../src/domain/audit.ts'
 import { eventTypeOf, toCloudEvent } from '../../../../src/domain/events/cloud-event.ts'
-import { isWanted, signingSecrets } from '../../../../src/domain/events/webhook.ts'
+import {
+  addWebhook,
+  disableGone,
+  editWebhook,
+  isWanted,
+  signingSecrets,
+} from '../../../../src/domain/events/webhook.ts'
 
 const event = (action: string, resource = ''): AuditEvent => ({
   eventId: 'c0ffee00-0000-4000-8000-000000000000',
@@ -14,6 +20,30 @@ const event = (action: string, resource = ''): AuditEvent => ({
   clientAddress: '',
   reason: '',
   omission: null,
+})
+
+describe('a receiver that says it is gone', () => {
+  const webhookId = 'hook'
+  const facts = {
+    webhookId,
+    name: 'siem',
+    url: 'https://siem.example/',
+    caCertificates: null,
+    filter: { types: [], resources: [] },
+    sealedSecret: 'sealed',
+    position: '',
+  }
+  const [created] = addWebhook([], facts, { date: new Date(0) })
+  const lease = { id: 'lease', until: new Date(30_000) }
+  const webhooks = [{ ...created!, delivery: { ...created!.delivery, lease } }]
+
+  it('has its webhook disabled, unless that was changed or another process delivers to it meanwhile', () => {
+    expect(disableGone(webhooks, webhookId, 'lease')).toMatchObject([{ disabled: 'gone', delivery: { lease: null } }])
+    expect(disableGone(webhooks, webhookId, 'earlier lease')).toBe(webhooks)
+    const moved = editWebhook(webhooks, webhookId, { url: 'https://new.example/' })
+    expect(disableGone(moved, webhookId, 'lease')).toBe(moved)
+    expect(disableGone([], webhookId, 'lease')).toEqual([])
+  })
 })
 
 describe('the type of an event', () => {
