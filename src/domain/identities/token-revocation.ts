@@ -62,7 +62,7 @@ export function revokeToken(user: ServiceUser, token: RevokedToken, clock: Date)
   return { ...user, revokedTokens: [...recentlyExpired(user.revokedTokens, clock), ...unexpired, token] }
 }
 
-/** Those that may be valid again if the clock is ahead and is corrected. What was revoked before it jumped has the latest expiry of them. */
+/** Those that may be valid again if the clock is ahead and is corrected: the latest to expire, which were revoked just before it jumped. */
 function recentlyExpired(tokens: readonly RevokedToken[], clock: Date): readonly RevokedToken[] {
   return tokens
     .filter(({ expiresAt }) => expiresAt <= clock && clock < after(expiresAt, MAX_DATE_AHEAD_SECONDS))
