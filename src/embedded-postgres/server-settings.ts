@@ -16,6 +16,8 @@ const SETTINGS: Readonly<Record<string, string>> = {
   port: '5432',
   unix_socket_directories: '.',
   unix_socket_permissions: '0700',
+  // Keyturn starts it again after a crash. PostgreSQL 18.4 can hang when it does so itself and its recovery fails.
+  restart_after_crash: 'off',
   // The instance is small, and its connections are few.
   shared_buffers: '8MB',
   huge_pages: 'off',

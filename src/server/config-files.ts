@@ -10,9 +10,11 @@ import { OAUTH_PATHS } from '../oauth/endpoints.ts'
 import { type CredentialsFile, credentialsFile } from '../secret-files/credentials-file.ts'
 import { masterKeyFile } from '../secret-files/master-key-source.ts'
 import { readAuthorities } from './client-certificates.ts'
+import { readOpenIdSecret } from './console.ts'
 
 /**
- * Reads every file that must exist before a start: master keys, certificate and key, authorities of client certificates. A generated master key need not.
+ * Reads every file that must exist before a start: master keys, certificate and key, authorities of client certificates, and the secret of the
+ * OpenID client. A generated master key need not.
  *
  * @throws {ConfigError} that names every file that cannot be used.
  */
@@ -21,6 +23,9 @@ export async function checkConfigFiles(config: Config): Promise<void> {
     config.masterKeys.kind === 'file' ? masterKeyFile(config.masterKeys.path).load({ mayGenerate: false }) : undefined,
     config.tls === null ? undefined : readCertificate(config.tls),
     config.mtls.caFile === null ? undefined : readAuthorities(config.mtls.caFile),
+    config.openId === null || config.openId.clientSecretFile === null
+      ? undefined
+      : readOpenIdSecret(config.openId.clientSecretFile),
   ]
   const outcomes = await Promise.allSettled(checks)
   const problems = outcomes

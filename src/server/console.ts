@@ -5,7 +5,7 @@ import { hash, randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ConsoleSessions } from '../app/console/console-sessions.ts'
-import { People } from '../app/console/people.ts'
+import { PEOPLE_PROJECT_NAME, People } from '../app/console/people.ts'
 import { SessionAccess } from '../app/console/session-access.ts'
 import type { Config } from '../config/config.ts'
 import { CALLBACK_PATH } from '../domain/console/paths.ts'
@@ -19,6 +19,9 @@ import { createIdentityStore } from '../storage/identities/identity-store.ts'
 import { digest } from './digest.ts'
 import type { ServicesOptions } from './services.ts'
 import { systemClock } from './system-clock.ts'
+
+/** The project of people who sign in with the OpenID provider. */
+export const PEOPLE_PROJECT_ID = idOf(PEOPLE_PROJECT_NAME)
 
 /** Where the build puts the console: the same folder for a checkout and for the package. */
 const BUILT = join(import.meta.dirname, '../../dist/console')
@@ -43,7 +46,7 @@ export function createConsole(options: ServicesOptions): ConsoleRpc | null {
   const users = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
   const shared = { store, secrets, replica, attempts, digest, now }
   const sessions = new ConsoleSessions({ ...shared, audit, clock: systemClock, newId: randomUUID })
-  const people = new People({ store: users, replica, sessions, audit, rules: config.openId?.roles ?? [], idOf })
+  const people = new People({ store: users, replica, sessions, audit, rules: config.openId?.roles ?? [], now, idOf })
   return {
     sessions,
     access: new SessionAccess({ ...shared, users }),
@@ -56,7 +59,7 @@ export function createConsole(options: ServicesOptions): ConsoleRpc | null {
 /**
  * The client of the OpenID provider; null if none is configured.
  *
- * @throws {Error} if the file with the client's secret cannot be read.
+ * @throws {Error} that names the file with the client's secret if it cannot be read or is empty.
  */
 export async function createPeopleProvider(
   { console, openId }: Config,
@@ -64,10 +67,20 @@ export async function createPeopleProvider(
 ): Promise<OpenIdProvider | null> {
   if (!console || openId === null) return null
   const { clientSecretFile } = openId
-  const clientSecret = clientSecretFile === null ? null : (await readFile(clientSecretFile, 'utf8')).trim()
+  const clientSecret = clientSecretFile === null ? null : await readOpenIdSecret(clientSecretFile)
   // Loaded only where it is used.
   const { createOpenIdProvider } = await import('../openid/openid-provider.ts')
   return createOpenIdProvider({ ...openId, clientSecret, redirectUri: baseUrl + CALLBACK_PATH })
+}
+
+/** @throws {Error} that names the file and the setting. */
+export async function readOpenIdSecret(file: string): Promise<string> {
+  const place = `the secret of the OpenID client in ${file} (KEYTURN_OPENID_CLIENT_SECRET_FILE)`
+  const secret = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new Error(`${place} cannot be read: ${error.code ?? error.message}`)
+  })
+  if (secret.trim() === '') throw new Error(`${place} is empty`)
+  return secret.trim()
 }
 
 /** A UUID that stands for these texts (RFC 9562 §5.8). */

@@ -22,6 +22,7 @@ import { createIdentityStore } from '../storage/identities/identity-store.ts'
 import type { Database } from '../storage/postgres/database.ts'
 import { withCleanup } from './cleanup-stack.ts'
 import { adminCredentialsFile } from './config-files.ts'
+import { PEOPLE_PROJECT_ID } from './console.ts'
 import { assertSetUp, openExisting } from './database.ts'
 import { loadIntegrity } from './integrity.ts'
 import { bringUpToDate } from './migrate.ts'
@@ -70,11 +71,15 @@ async function proveOperator(source: MasterKeySource, database: Database, signal
   return await loadIntegrity(database, await source.load({ mayGenerate: false, signal }))
 }
 
-/** An enabled owner, or else a disabled one. Undefined if none can take another secret. */
+/**
+ * An enabled owner, or else a disabled one. Undefined if none can take another secret. Not a person of the OpenID provider, who has no
+ * credentials here, and whose roles are those that the provider gives.
+ */
 async function mostUsableOwner(identities: IdentityStore): Promise<ServiceUser | undefined> {
   let disabled: ServiceUser | undefined
   for await (const user of everyUser(identities)) {
-    if (!user.instanceRoles.includes('IAM_OWNER') || !canTakeSecret(user)) continue
+    if (!user.instanceRoles.includes('IAM_OWNER') || user.projectId === PEOPLE_PROJECT_ID || !canTakeSecret(user))
+      continue
     if (isEnabledOwner(user)) return user
     disabled ??= user
   }

@@ -1,6 +1,7 @@
 /**
  * Time limits of a graceful shutdown, in milliseconds.
  */
+import { LAST_SPANS_MILLIS } from '../telemetry/tracing/tracing.ts'
 
 /** For requests in flight. The rest is cut off. */
 export const GRACE = 10_000
@@ -8,8 +9,8 @@ export const GRACE = 10_000
 /** For pending writes, such as of dates of last use. After that the connections to the database are closed under them. */
 export const LAST_WRITES = 3_000
 
-/** For pending writes and for closing the database, which takes up to a second if it does not respond. */
-const MARGIN = 5_000
+/** For pending writes, for the last spans, and for closing the database, which takes up to a second if it does not respond. */
+const MARGIN = LAST_WRITES + LAST_SPANS_MILLIS + 1_000
 
 /**
  * From the end of the drain to the exit of a worker, or of a server without an embedded database. A worker that takes longer hangs.

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { decodeJwt } from 'jose'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { administrationOf } from '../support/administration.ts'
+import { newCode, openBrowser } from '../support/console-browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
@@ -95,6 +96,35 @@ async function createProject(server: Keyturn, name: string): Promise<Date> {
   return timestampDate((await projects.createProject({ name })).project!.creationDate!)
 }
 
+/** A service user with a secret. */
+async function createRobot(server: Keyturn) {
+  const { projects, users } = await administrationOf(server)
+  const { project } = await projects.createProject({ name: 'robots' })
+  const { serviceUser } = await users.createServiceUser({
+    projectId: project!.projectId,
+    name: 'robot',
+    clientCredentialsEnabled: true,
+  })
+  const { userId } = serviceUser!
+  const { clientId, clientSecret } = await users.generateClientSecret({ userId })
+  return { ...(await server.admin()), userId, client_id: clientId, client_secret: clientSecret }
+}
+
+/** Gets a token and revokes it with the credentials of its client (RFC 7009). */
+async function revokeOwn({ listenUrl }: Keyturn, robot: Awaited<ReturnType<typeof createRobot>>): Promise<string> {
+  const token = await requestToken(robot)
+  const { client_id, client_secret } = robot
+  const body = new URLSearchParams({ client_id, client_secret, token })
+  expect((await fetch(`${listenUrl}/oauth/v2/revoke`, { method: 'POST', body })).status).toBe(200)
+  return token
+}
+
+/** Sets the clock back by an hour and waits until the replica holds its time. */
+async function setBackAndHold(metrics: string): Promise<void> {
+  await setClock(-HOUR)
+  await eventually(async () => expect(await heldSeconds(metrics)).toBeGreaterThan(HOUR - 5))
+}
+
 const linesWith = ({ output }: Keyturn, text: string) =>
   output()
     .stderr.split('\n')
@@ -137,6 +167,35 @@ describe('a database whose clock is set back by an hour', () => {
     expect(linesWith(server, 'the clock of the database has gone back')).toHaveLength(1)
     expect(linesWith(server, 'the clock of the database agrees again')).toHaveLength(1)
   })
+
+  it('has all tokens of a user revoked, also those dated by the time that is held, and none that the user gets later', async () => {
+    await shadowClock(0)
+    const { server, metrics } = await start()
+    const { users } = await administrationOf(server)
+    const robot = await createRobot(server)
+    const reasonOf = async (token: string) => (await users.introspectToken({ token })).reason
+    const before = await requestToken(robot)
+    await setBackAndHold(metrics)
+    const held = await requestToken(robot)
+    expect([await reasonOf(before), await reasonOf(held)]).toEqual(['', ''])
+
+    await users.revokeTokens({ userId: robot.userId })
+    const revoked = 'the access token has been revoked: get a new one'
+    expect([await reasonOf(before), await reasonOf(held)]).toEqual([revoked, revoked])
+    await eventually(async () => expect(await reasonOf(await requestToken(robot))).toBe(''))
+  })
+
+  it('lets people sign in at the console, whose links and sessions it dates itself', async () => {
+    await shadowClock(0)
+    const { server, metrics } = await start()
+    const owner = await administrationOf(server)
+    await setBackAndHold(metrics)
+    const browser = openBrowser(server)
+    expect((await browser.signIn(await newCode(owner))).status).toBe(204)
+    expect((await browser.send('/console/session')).status).toBe(200)
+    expect((await browser.call('iam.project.v2.ProjectService/ListProjects')).status).toBe(200)
+    expect((await owner.console.listSessions({})).sessions).toHaveLength(1)
+  })
 })
 
 describe('a database whose clock was an hour ahead', () => {
@@ -152,5 +211,21 @@ describe('a database whose clock was an hour ahead', () => {
     expect((await createProject(server, 'corrected')).getTime()).toBeGreaterThan(ahead.getTime())
     const { server: second } = await start()
     expect(Math.abs(await tokenError(second))).toBeLessThan(5)
+  })
+
+  it('has not forgotten what was revoked before', async () => {
+    await shadowClock(0)
+    const { server } = await start()
+    const { users } = await administrationOf(server)
+    const robot = await createRobot(server)
+    const revoked = await revokeOwn(server, robot)
+
+    await setClock(2 * HOUR)
+    await eventually(async () => expect(await tokenError(server)).toBeGreaterThan(HOUR))
+    await revokeOwn(server, robot)
+    await setClock(0)
+    await eventually(async () => expect(Math.abs(await tokenError(server))).toBeLessThan(5))
+    const { reason } = await users.introspectToken({ token: revoked })
+    expect(reason).toBe('the access token has been revoked: get a new one')
   })
 })

@@ -5,16 +5,25 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { type Administration, administrationOf } from '../support/administration.ts'
 import { openBrowser, PAGE } from '../support/console-browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess, temporaryFolder } from '../support/keyturn.ts'
+import {
+  type Keyturn,
+  removeFolder,
+  runKeyturnInProcess,
+  startKeyturnInProcess,
+  temporaryFolder,
+} from '../support/keyturn.ts'
+import { newPostgresDatabase } from '../support/new-database.ts'
 import { PersonBrowser, startOpenIdProvider, type TestOpenIdProvider } from '../support/openid-person.ts'
 
 const SECRET = 'secret-of-the-client'
 
 let folder: string
+let settings: Record<string, string>
 let provider: TestOpenIdProvider
 let server: Keyturn
 let admin: Administration
@@ -24,8 +33,10 @@ beforeAll(async () => {
   const baseUrl = `http://localhost:${port}`
   provider = await startOpenIdProvider(`${baseUrl}/console/callback`, SECRET)
   await writeFile(join(folder, 'secret'), `${SECRET}\n`)
+  settings = { KEYTURN_DATABASE_URL: await newPostgresDatabase(), KEYTURN_MASTER_KEYS: generateMasterKey() }
   server = await startKeyturnInProcess({
     env: {
+      ...settings,
       KEYTURN_LISTEN: `127.0.0.1:${port}`,
       KEYTURN_BASE_URL: baseUrl,
       KEYTURN_OPENID_ISSUER: provider.issuer,
@@ -268,5 +279,21 @@ describe('without an OpenID provider', () => {
     expect((await openBrowser(cut).signIn(new URL(url).hash.slice('#code='.length))).status).toBe(204)
     await cut.stop()
     await removeFolder(cut.dataDir)
+  })
+})
+
+describe('a person who is the only owner left', () => {
+  it('gets no secret from keyturn recover, which makes another owner', async () => {
+    const { browser } = await signIn('alice:platform')
+    const { userId } = (await sessionOf(browser)).body
+    const [first] = (await admin.users.listServiceUsers({ pageSize: 1 })).serviceUsers
+    await admin.users.setInstanceRoles({ userId: first!.userId, instanceRoles: [] })
+    const recovered = await runKeyturnInProcess(['recover'], {
+      ...settings,
+      KEYTURN_BASE_URL: server.baseUrl,
+      KEYTURN_CREDENTIALS: join(folder, 'recovered.json'),
+    })
+    expect(recovered).toMatchObject({ code: 0, stdout: expect.stringContaining('so it was created') })
+    expect(recovered.stdout).not.toContain(userId)
   })
 })

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { authorityOf, certificateOf, SERVER_AUTH } from '../support/certificates.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { databaseUser, giveTo } from '../support/system-user.ts'
 import { requestToken } from '../support/web-key-client.ts'
@@ -54,8 +55,14 @@ async function startDatabase(name: string): Promise<void> {
   await server.start(['ssl=on', `ssl_cert_file=${certificate}`, `ssl_key_file=${key}`])
 }
 
+let databases = 0
+
+/** Starts a server on a database of its own. */
 async function start(authorityFile: string): Promise<Keyturn> {
+  databases += 1
+  await server.query(`create database of_its_own_${databases}`)
   const url = new URL(server.url())
+  url.pathname = `of_its_own_${databases}`
   url.hostname = 'localhost'
   url.search = String(new URLSearchParams({ sslmode: 'verify-full', sslrootcert: join(folder, authorityFile) }))
   const keyturn = await startKeyturnInProcess({
@@ -77,13 +84,42 @@ describe('a database with a certificate of an authority of its own', () => {
     expect(connections).not.toContainEqual({ ssl: false })
   })
 
+  it('is out of reach, and tokens go on from memory, when it comes back with a certificate for another name', async () => {
+    await startDatabase('localhost')
+    const keyturn = await start('authority.pem')
+    const admin = await keyturn.admin()
+    await requestToken(admin)
+    await server.stop('fast')
+    await startDatabase('db.example')
+    await eventually(async () => {
+      const response = await fetch(new URL('/readyz', keyturn.listenUrl))
+      // A state that cannot be read would be served for 10 s only.
+      const passed = expect.stringMatching(/tokens go on from memory for 60 s, of which (1[2-9]|[2-5]\d) s have passed/)
+      expect({ status: response.status, state: await response.json() }).toMatchObject({
+        status: 200,
+        state: { warnings: [passed] },
+      })
+    })
+    expect(await requestToken(admin)).toMatch(/^ey/)
+    await server.stop('fast')
+    await startDatabase('localhost')
+    await eventually(async () => {
+      const response = await fetch(new URL('/readyz', keyturn.listenUrl))
+      expect((await response.json()) as object).not.toHaveProperty('warnings')
+    })
+  })
+
   it('is refused if its authority is another one', async () => {
     await startDatabase('localhost')
-    await expect(start('another.pem')).rejects.toThrow(/certificate/)
+    await expect(start('another.pem')).rejects.toMatchObject({
+      cause: { message: expect.stringContaining('certificate') },
+    })
   })
 
   it('is refused if its name is another one', async () => {
     await startDatabase('db.example')
-    await expect(start('authority.pem')).rejects.toThrow(/altnames/)
+    await expect(start('authority.pem')).rejects.toMatchObject({
+      cause: { message: expect.stringContaining('altnames') },
+    })
   })
 })

@@ -150,7 +150,7 @@ describeUnless(whyNoSmallDisk())('a full disk under the embedded database', () =
     }
   })
 
-  // PostgreSQL recovers by itself if there is space by then. Otherwise it ends, and is started again.
+  // PostgreSQL ends, and is started again until there is space for its recovery.
   it('stops PostgreSQL when its log needs a new file: what was committed is there after the recovery', async () => {
     const log = createRecordingLog()
     const database = await openEmbeddedDatabase(dataDir, log)
@@ -164,7 +164,10 @@ describeUnless(whyNoSmallDisk())('a full disk under the embedded database', () =
       await expect(keys.look()).rejects.toMatchObject({ code: 'storage_unavailable' })
       await eventually(() => expect(log.lines.join('\n')).toContain('No space left on device'))
       disk.clear()
-      expect((await eventually(() => keys.look())).ring).toEqual([created])
+      const recovered = await eventually(() => keys.look()).catch((cause: unknown) => {
+        throw new Error(`PostgreSQL did not recover:\n${log.lines.join('\n')}`, { cause })
+      })
+      expect(recovered.ring).toEqual([created])
       await keys.create()
       expect((await keys.look()).ring).toHaveLength(2)
     } finally {

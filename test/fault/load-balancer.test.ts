@@ -214,8 +214,8 @@ describeUnless(WITHOUT_HAPROXY)('a request that a replica took without answering
     return (server.address() as AddressInfo).port
   }
 
-  const post = (path: string, form: Record<string, string>) =>
-    fetch(new URL(path, url), { method: 'POST', body: new URLSearchParams(form) })
+  const post = (path: string, form: Record<string, string>, headers: Record<string, string> = {}) =>
+    fetch(new URL(path, url), { method: 'POST', body: new URLSearchParams(form), headers })
 
   it('is sent again if it asks for a token with a secret', async () => {
     expect((await post(OAUTH_PATHS.token, { ...FORM, client_secret: 'x' })).status).toBe(502)
@@ -228,6 +228,12 @@ describeUnless(WITHOUT_HAPROXY)('a request that a replica took without answering
       client_assertion: 'a.b.c',
     }
     expect((await post(OAUTH_PATHS.token, { ...FORM, ...assertion })).status).toBe(502)
+    expect(taken).toEqual([OAUTH_PATHS.token])
+  })
+
+  it('is not sent again if it has a DPoP proof, which works once', async () => {
+    const headers = { dpop: 'a.b.c' }
+    expect((await post(OAUTH_PATHS.token, { ...FORM, client_secret: 'x' }, headers)).status).toBe(502)
     expect(taken).toEqual([OAUTH_PATHS.token])
   })
 

@@ -45,7 +45,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- get (include "keyturn.baseUrl" . | urlParse) "hostname" -}}
 {{- end -}}
 
-{{/* How long a pod may take to end: the drain, 10 s for requests in flight, 5 s for the rest, and some to spare. */}}
+{{/* How long a pod may take to end: the drain, 10 s for requests in flight, 6 s for the rest, and some to spare. */}}
 {{- define "keyturn.terminationGracePeriodSeconds" -}}
 {{- add 25 (dig "KEYTURN_DRAIN_SECONDS" 5 .Values.config | int) -}}
 {{- end -}}

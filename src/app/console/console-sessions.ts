@@ -46,7 +46,7 @@ const MAX_USERS = 10_000
 export interface ConsoleSessionsOptions {
   readonly store: ConsoleStore
   readonly secrets: ConsoleSecrets
-  readonly replica: Pick<Replica, 'assertCurrent' | 'assertPrimary'>
+  readonly replica: Pick<Replica, 'assertCurrent' | 'assertPrimary' | 'isStandby'>
   /** Counts failed authentications, here and elsewhere. */
   readonly attempts: Pick<AttemptLimiter, 'blockedForSeconds' | 'fail'>
   readonly audit: Pick<AuditTrail, 'refuse'>
@@ -55,6 +55,7 @@ export interface ConsoleSessionsOptions {
   /** The SHA-256 of a text, as a text. */
   readonly digest: (text: string) => string
   readonly clock: Pick<Clock, 'monotonic'>
+  /** By it sessions are judged on a standby, whose clock has not dated them. */
   readonly now: () => Date
 }
 
@@ -150,9 +151,10 @@ export class ConsoleSessions {
 
   /** The open sessions of all users, and those that cannot be read. */
   async list(): Promise<Sessions> {
-    const { store, now } = this.#options
-    const { sessions, unreadable } = await store.listSessions()
-    return { sessions: sessions.filter((session) => isOpen(session, now())), unreadable }
+    const { store, replica, now } = this.#options
+    const { sessions, unreadable, clock } = await store.listSessions()
+    const at = replica.isStandby() ? now() : clock
+    return { sessions: sessions.filter((session) => isOpen(session, at)), unreadable }
   }
 
   /** Ends a session of any user, also one that cannot be read. @throws {DomainError} `console_session_not_found`. */
@@ -167,15 +169,16 @@ export class ConsoleSessions {
   }
 
   async #open(code: string, request: BrowserRequest): Promise<OpenedSession> {
-    const { store, secrets, replica, now } = this.#options
+    const { store, secrets, replica } = this.#options
     const linkHash = secrets.hashCode(code)
     if (linkHash === undefined) throw invalidLink()
     replica.assertCurrent()
     replica.assertPrimary()
     // Before the lock is taken: a used code must not delay changes.
-    const link = await store.findLink(linkHash)
-    if (link === undefined || link.expiresAt <= now()) throw invalidLink()
-    return await this.#startSession(link.userId, request, (signIns, facts) => openSession(signIns, linkHash, facts))
+    const found = await store.findLink(linkHash)
+    if (found === undefined || found.link.expiresAt <= found.clock) throw invalidLink()
+    const { userId } = found.link
+    return await this.#startSession(userId, request, (signIns, facts) => openSession(signIns, linkHash, facts))
   }
 
   /** Counts an attempt. @throws {DomainError} `console_limit_reached`. */

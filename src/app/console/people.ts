@@ -16,7 +16,7 @@ import type { Replica } from '../replica/replica.ts'
 import { type BrowserRequest, type ConsoleSessions, type OpenedSession, SIGN_IN } from './console-sessions.ts'
 
 /** The project of people. Nothing else should be in it. */
-const PROJECT_NAME = 'people'
+export const PEOPLE_PROJECT_NAME = 'people'
 
 /** What it needs. */
 export interface PeopleOptions {
@@ -25,6 +25,8 @@ export interface PeopleOptions {
   readonly sessions: Pick<ConsoleSessions, 'openFor'>
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly rules: readonly RoleRule[]
+  /** The time that dates the tokens of this replica. */
+  readonly now: () => Date
   /** The UUID that stands for these texts, always the same. */
   readonly idOf: (...texts: readonly string[]) => string
 }
@@ -60,15 +62,15 @@ export class People {
   }
 
   async #signIn(person: Person, userId: string, isKnown: boolean, request: BrowserRequest): Promise<OpenedSession> {
-    const { store, replica, sessions, rules, idOf } = this.#options
+    const { store, replica, sessions, rules, now, idOf } = this.#options
     const instanceRoles = rolesOf(person, rules)
     if (instanceRoles.length === 0 && !isKnown) throw notAllowed()
-    const projectId = idOf(PROJECT_NAME)
+    const projectId = idOf(PEOPLE_PROJECT_NAME)
     await this.#makeProject(projectId, request)
-    const facts = { userId, projectId, projectName: PROJECT_NAME, name: nameOf(person), instanceRoles }
+    const facts = { userId, projectId, projectName: PEOPLE_PROJECT_NAME, name: nameOf(person), instanceRoles }
     const entry = { ...SYSTEM, ...request, action: 'console/person', resource: userResource(userId) }
     await store.changeUser(userId, entry, (user, moment) => {
-      return { next: planPerson(user, facts, moment), result: undefined }
+      return { next: planPerson(user, facts, { ...moment, now: now() }), result: undefined }
     })
     await replica.refreshAfterWrite()
     if (instanceRoles.length === 0) throw notAllowed()
@@ -80,7 +82,7 @@ export class People {
     if ((await store.findProject(projectId)) !== undefined) return
     const entry = { ...SYSTEM, ...request, action: 'console/people', resource: projectResource(projectId) }
     await store.changeProject(projectId, entry, (project, at) => {
-      return { next: project ?? createProject(projectId, PROJECT_NAME, at), result: undefined }
+      return { next: project ?? createProject(projectId, PEOPLE_PROJECT_NAME, at), result: undefined }
     })
   }
 }

@@ -37,6 +37,7 @@ export interface SessionAccessOptions {
   readonly attempts: Pick<AttemptLimiter, 'blockedForSeconds' | 'fail'>
   /** The SHA-256 of a text, as a text. */
   readonly digest: (text: string) => string
+  /** By it sessions are judged on a standby, whose clock has not dated them. */
   readonly now: () => Date
 }
 
@@ -55,6 +56,15 @@ export interface SessionCaller extends AuthenticatedCaller {
   readonly session: ConsoleSession
 }
 
+/** A session that was looked up. */
+interface FoundSession {
+  readonly session: ConsoleSession
+  /** Undefined if it was deleted meanwhile. */
+  readonly user: ServiceUser | undefined
+  /** The time by which the session is judged. */
+  readonly now: Date
+}
+
 export class SessionAccess {
   readonly #options: SessionAccessOptions
   readonly #lookups = new Semaphore(LOOKUPS)
@@ -70,7 +80,7 @@ export class SessionAccess {
    * @throws {DomainError} `console_session_invalid`; `storage_unavailable`; `too_many_failures` before any work is done.
    */
   async authenticate({ cookie, address, isUse }: PresentedCookie): Promise<SessionCaller> {
-    const { replica, store, secrets, attempts, digest, now } = this.#options
+    const { replica, store, secrets, attempts, digest } = this.#options
     if (cookie === undefined) throw invalidSession()
     const hash = secrets.hashCookie(cookie)
     if (hash === undefined) {
@@ -80,11 +90,10 @@ export class SessionAccess {
       throw invalidSession()
     }
     replica.assertReachable()
-    const { session, user } = await this.#find(hash)
-    if (session === undefined) throw invalidSession()
+    const { session, user, now } = await this.#find(hash)
     const credential = { kind: 'console_session', sessionId: session.sessionId } as const
-    const owner = authenticated(credential, { user, session, ring: [], now: now() })
-    const isDue = isUse && after(session.lastUsedAt, LAST_USE_SECONDS) <= now()
+    const owner = authenticated(credential, { user, session, ring: [], now })
+    const isDue = isUse && after(session.lastUsedAt, LAST_USE_SECONDS) <= now
     // A standby takes no note of it, so that a session which is used there only becomes idle.
     if (isDue && !replica.isStandby()) await store.recordUse(session.sessionId)
     return { user: owner, session, credential, nextNonce: null }
@@ -105,8 +114,8 @@ export class SessionAccess {
     const { credential } = authority
     if (credential.kind !== 'console_session') throw new Error(`${credential.kind} is no session`)
     this.assertStorageReachable()
-    const { session, user } = await this.#find(credential.sessionId)
-    const { reach } = assertAuthorized(authority, { user, session, ring: [], now: this.#options.now() })
+    const { session, user, now } = await this.#find(credential.sessionId)
+    const { reach } = assertAuthorized(authority, { user, session, ring: [], now })
     return { ...authority, reach }
   }
 
@@ -115,11 +124,14 @@ export class SessionAccess {
     this.#options.replica.assertCurrent()
   }
 
-  #find(key: Uint8Array | string): Promise<{ session: ConsoleSession | undefined; user: ServiceUser | undefined }> {
-    const { store, users } = this.#options
+  /** @throws {DomainError} `console_session_invalid` if there is none. */
+  #find(key: Uint8Array | string): Promise<FoundSession> {
+    const { replica, store, users, now } = this.#options
     return this.#lookups.run(async () => {
-      const session = await store.findSession(key)
-      return { session, user: session === undefined ? undefined : await users.findUser(session.userId) }
+      const found = await store.findSession(key)
+      if (found === undefined) throw invalidSession()
+      const { session, clock } = found
+      return { session, user: await users.findUser(session.userId), now: replica.isStandby() ? now() : clock }
     })
   }
 }

@@ -64,8 +64,8 @@ export interface CreatedToken {
 }
 
 /**
- * Every method throws {DomainError} `user_not_found`, `self_service_limit_reached`, `storage_unavailable`, `change_outcome_unknown`, `change_not_in_force` and the
- * codes of its rule in the domain.
+ * Every method throws {DomainError} `user_not_found`, `self_service_limit_reached`, `storage_unavailable`, `change_outcome_unknown`,
+ * `change_not_in_force` and the codes of its rule in the domain.
  */
 export class Credentials {
   readonly #options: CredentialsOptions
@@ -160,6 +160,7 @@ export class Credentials {
     await replica.refreshAfterWrite()
     return result
   }
+
   /** Counts a change. @throws {DomainError} `self_service_limit_reached`. */
   #assertMayChangeItself(userId: string): void {
     if (!this.#selfService.has(userId)) {

@@ -43,7 +43,7 @@ export class SecretUses {
     this.#schedule()
   }
 
-  /** Writes the rest. Uses that cannot be written are lost, and logged. */
+  /** Writes the rest. Uses whose write fails are lost, with a warning; those for which there is no database to write to, without one. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancelTimer?.()

@@ -22,12 +22,19 @@ export interface ConsoleStore {
     decide: (signIns: SignIns, clock: Date, user: Pick<ServiceUser, 'enabled'> | undefined) => SignInsChange<T>,
   ): Promise<T>
   /** Also those that have ended and were not deleted yet. */
-  listSessions(): Promise<Sessions>
-  findLink(hash: Uint8Array): Promise<SignInLink | undefined>
+  listSessions(): Promise<Sessions & ReadAt>
+  /** A link, expired or not. @throws {UnreadableRow} */
+  findLink(hash: Uint8Array): Promise<({ readonly link: SignInLink } & ReadAt) | undefined>
   /** A session, ended or not. @param key The hash of its cookie, or its id. @throws {UnreadableRow} */
-  findSession(key: Uint8Array | string): Promise<ConsoleSession | undefined>
+  findSession(key: Uint8Array | string): Promise<({ readonly session: ConsoleSession } & ReadAt) | undefined>
   /** Notes that a session is used now. Within a minute of the last use it changes nothing. It is no change of the instance. */
   recordUse(sessionId: string): Promise<void>
+}
+
+/** When something was read. */
+export interface ReadAt {
+  /** By the clock of the database, which also dates links and sessions. A replica may hold another time (decision 15). */
+  readonly clock: Date
 }
 
 /** The next links and sessions. */

@@ -11,7 +11,7 @@ import type { ConsoleSecrets } from '../../domain/integrity.ts'
 import type { ConsoleStore, SignInsChange } from '../../domain/ports/console.ts'
 import { insertAuditEvent } from '../audit/audit-event-row.ts'
 import { changeInstance } from '../instance/instance-change.ts'
-import { CLOCK } from '../instance/instance-row.ts'
+import { CLOCK, readChangeMoment } from '../instance/instance-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
@@ -55,7 +55,11 @@ export function createConsoleStore(database: Database, secrets: ConsoleSecrets):
       return decision.result
     },
 
-    listSessions: () => usingStorageWithRetries(() => readSessions(db, secrets)),
+    listSessions: () =>
+      usingStorageWithRetries(async () => {
+        const { clock } = await readChangeMoment(db)
+        return { ...(await readSessions(db, secrets)), clock }
+      }),
     findLink: (hash) => usingStorageWithRetries(() => readLink(db, hash, secrets)),
     findSession: (key) => usingStorageWithRetries(() => readSession(db, key, secrets)),
 

@@ -4,8 +4,10 @@
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { ConsoleSession, Sessions, SignInLink, SignIns, UnreadableSession } from '../../domain/console/sign-ins.ts'
 import type { ConsoleSecrets } from '../../domain/integrity.ts'
+import type { ReadAt } from '../../domain/ports/console.ts'
 import { UnreadableRow } from '../../domain/unreadable-row.ts'
 import { difference } from '../identities/difference.ts'
+import { CLOCK } from '../instance/instance-row.ts'
 import type { Tables } from '../schema/tables.ts'
 
 /** All links and sessions. @throws {UnreadableRow} if the MAC of a link is wrong. */
@@ -35,9 +37,10 @@ export async function readLink(
   db: Kysely<Tables>,
   hash: Uint8Array,
   secrets: ConsoleSecrets,
-): Promise<SignInLink | undefined> {
-  const row = await db.selectFrom('sign_in_links').selectAll().where('hash', '=', hash).executeTakeFirst()
-  return row === undefined ? undefined : toLink(row, secrets)
+): Promise<({ readonly link: SignInLink } & ReadAt) | undefined> {
+  const query = db.selectFrom('sign_in_links').selectAll().select(CLOCK.as('clock'))
+  const row = await query.where('hash', '=', hash).executeTakeFirst()
+  return row === undefined ? undefined : { link: toLink(row, secrets), clock: row.clock }
 }
 
 /** @param key The hash of its cookie, or its id. @throws {UnreadableRow} */
@@ -45,16 +48,16 @@ export async function readSession(
   db: Kysely<Tables>,
   key: Uint8Array | string,
   secrets: ConsoleSecrets,
-): Promise<ConsoleSession | undefined> {
-  const query = db.selectFrom('console_sessions').selectAll()
+): Promise<({ readonly session: ConsoleSession } & ReadAt) | undefined> {
+  const query = db.selectFrom('console_sessions').selectAll().select(CLOCK.as('clock'))
   const row = await (typeof key === 'string'
     ? query.where('session_id', '=', key)
     : query.where('hash', '=', key)
   ).executeTakeFirst()
-  return row === undefined ? undefined : toSession(row, secrets)
+  return row === undefined ? undefined : { session: toSession(row, secrets), clock: row.clock }
 }
 
-/** Writes the difference, and returns whether there is one. Last uses are not written: `last-use` has a statement of its own. */
+/** Writes the difference, and returns whether there is one. Last uses are not written: `ConsoleStore.recordUse` has a statement of its own. */
 export async function writeSignIns(
   trx: Transaction<Tables>,
   [before, next]: readonly [before: SignIns, next: SignIns],

@@ -80,12 +80,14 @@ interface Listening {
   readonly onChange: () => void
   /** Called when a connection begins to listen, when it cannot because the server is a standby, and when it is lost. */
   readonly onState: (state: FeedState) => void
+  /** Called with each heartbeat that was answered: the connection has lasted. */
+  readonly onHeartbeat: () => void
 }
 
 async function listenUntilEnded(
   { url, log }: PostgresOptions,
   subscription: AbortSignal,
-  { times, onChange, onState }: Listening,
+  { times, onChange, onState }: Omit<Listening, 'onHeartbeat'>,
 ): Promise<void> {
   let throttle = new LogThrottle()
   let failures = 0
@@ -94,11 +96,13 @@ async function listenUntilEnded(
       times,
       onChange,
       onState: (state) => {
+        onState(state)
+        if (state === 'connected') onChange()
+      },
+      onHeartbeat: () => {
         failures = 0
         // The next loss is another one.
         throttle = new LogThrottle()
-        onState(state)
-        if (state === 'connected') onChange()
       },
     })
     onState('disconnected')
@@ -116,7 +120,7 @@ async function listenUntilEnded(
 async function listenUntilLost(
   url: string,
   subscription: AbortSignal,
-  { times, onState, onChange }: Listening,
+  { times, onState, onHeartbeat, onChange }: Listening,
 ): Promise<string> {
   const socket = new Socket()
   // Not `client.end()`: it waits for the server to close, and a server that is gone does not.
@@ -154,7 +158,8 @@ async function listenUntilLost(
       onState(now)
     }
     await listen()
-    await heartbeatUntil(lost, listen, times.heartbeat ?? HEARTBEAT_MILLIS)
+    const beat = () => listen().then(onHeartbeat)
+    await heartbeatUntil(lost, beat, times.heartbeat ?? HEARTBEAT_MILLIS)
   } catch (error) {
     reason ??= error instanceof Error ? error.message : String(error)
   } finally {
@@ -176,7 +181,7 @@ async function listenOn(client: pg.Client): Promise<FeedState> {
 }
 
 /** Listens again and again until the connection is lost. @throws {Error} if that times out. */
-async function heartbeatUntil(lost: Promise<unknown>, listen: () => Promise<void>, everyMillis: number): Promise<void> {
+async function heartbeatUntil(lost: Promise<unknown>, beat: () => Promise<void>, everyMillis: number): Promise<void> {
   const ending = new AbortController()
   const { signal } = ending
   // Not `Promise.race`: each race would stay in memory for as long as the connection.
@@ -184,6 +189,6 @@ async function heartbeatUntil(lost: Promise<unknown>, listen: () => Promise<void
   while (true) {
     await delay(everyMillis, undefined, { signal }).catch(() => {})
     if (signal.aborted) return
-    await listen()
+    await beat()
   }
 }

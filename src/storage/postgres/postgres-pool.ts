@@ -10,6 +10,7 @@ import pg from 'pg'
 import type { Log } from '../../domain/ports/runtime.ts'
 import { boundClient, type LockingLimits } from './bounded-client.ts'
 import { SoftEviction } from './soft-eviction.ts'
+import { toConnectError } from './storage-errors.ts'
 
 /** The server, and the limits of connections and time. */
 export interface PostgresOptions {
@@ -161,7 +162,9 @@ function createPool({ url, log }: PostgresOptions, eviction: SoftEviction, limit
 
   const connect = async (): Promise<pg.PoolClient> => {
     for (;;) {
-      const client = await pool.connect()
+      const client = await pool.connect().catch((error: unknown) => {
+        throw toConnectError(error)
+      })
       if (!eviction.isEvicted(client)) return client
       client.release(true)
     }
@@ -202,19 +205,18 @@ export function addressOf(url: string): string {
  * @throws {Error} if it cannot be read. The message does not repeat it: it may carry a password.
  */
 export function assertReadableUrl(url: string): void {
-  if (!isReadable(url)) {
-    throw new Error('the database URL cannot be read: expected postgresql://user:password@host:port/database')
-  }
-}
-
-function isReadable(url: string): boolean {
+  const malformed = 'the database URL cannot be read: expected postgresql://user:password@host:port/database'
   // pg takes any text for the name of a database on a host called "base".
-  if (!/^postgres(ql)?:\/\//.test(url)) return false
+  if (!/^postgres(ql)?:\/\//.test(url)) throw new Error(malformed)
   try {
     new pg.Client({ connectionString: url })
-    return true
-  } catch {
-    // Not passed on as a cause: it contains the whole URL.
-    return false
+  } catch (error) {
+    // Certificates and keys are read here. Other errors, which contain the whole URL, are not passed on, not even as a cause.
+    const { code, path } = error as NodeJS.ErrnoException
+    throw new Error(
+      code === undefined || path === undefined
+        ? malformed
+        : `the database URL names ${path}, which cannot be read (${code})`,
+    )
   }
 }

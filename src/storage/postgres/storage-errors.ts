@@ -95,6 +95,18 @@ const MESSAGES = [
   /^driver has already been destroyed$/,
 ]
 
+/** No connection could be made, for a reason that is not among those above: a certificate that is not trusted, no more open files. */
+class NotConnected extends Error {}
+
+/**
+ * The error of an attempt to connect. Whatever it is, the database is unavailable for as long as it lasts; but nothing is repeated at the
+ * start for a reason that only an operator can remove (`isTransient`).
+ */
+export function toConnectError(error: unknown): unknown {
+  const isUnderstood = isUnavailable(error) || isSqlState(errorCodeOf(error))
+  return isUnderstood ? error : new NotConnected(messageOf(error), { cause: error })
+}
+
 /**
  * Runs an operation whose only effects are in the database.
  *
@@ -148,13 +160,17 @@ export function toCommitError(error: unknown): unknown {
 
 /** Whether an error may pass by itself, without an operator. */
 export function isTransient(error: unknown): boolean {
-  if (!isOutage(error) || error instanceof NewerSchema) return false
+  if (!isOutage(error) || error instanceof NewerSchema || error.cause instanceof NotConnected) return false
   return meaningOfRefusal(error.cause) === undefined
 }
 
 /** The message of the database or the system, for a log. If all addresses of a host fail, the error has only a code. */
 export function whyUnavailable(error: Error): string {
-  const { code, message } = factsOf(error.cause ?? error)
+  return messageOf(error.cause ?? error)
+}
+
+function messageOf(error: unknown): string {
+  const { code, message } = factsOf(error)
   return message === '' ? code : message
 }
 
@@ -173,7 +189,7 @@ function storageUnavailable(cause: unknown): DomainError {
 
 function isUnavailable(error: unknown): boolean {
   const { code, message } = factsOf(error)
-  if (error instanceof NoResultError) return true
+  if (error instanceof NoResultError || error instanceof NotConnected) return true
   if (SYSTEM_CODES.has(code) || isConflict(error) || meaningOfRefusal(error) !== undefined) return true
   if (isSqlState(code)) return UNAVAILABLE_STATES.some((state) => code.startsWith(state))
   return MESSAGES.some((pattern) => pattern.test(message))

@@ -6,6 +6,9 @@ import { createServer } from 'node:http'
 import type { ListenAddress } from '../../config/values.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 
+/** More are closed at once. They must not use up the open files that the server needs for its work. */
+const MAX_CONNECTIONS = 50
+
 /**
  * Serves what `text` returns at `/metrics`, until the returned function is called.
  *
@@ -33,6 +36,7 @@ export async function serveMetrics(
       },
     )
   })
+  server.maxConnections = MAX_CONNECTIONS
   try {
     server.listen(address)
     await once(server, 'listening')
@@ -40,6 +44,7 @@ export async function serveMetrics(
     log.warn({ err: error }, 'metrics are not served: set KEYTURN_METRICS_LISTEN to another address or to "off"')
     return async () => {}
   }
+  server.on('error', (error) => log.warn({ err: error }, 'the metrics address failed'))
   return async () => {
     // Scrapes may be cut off, and `close` alone would wait for idle connections.
     server.close()

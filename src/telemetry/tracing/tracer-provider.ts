@@ -24,7 +24,7 @@ import type { TraceSampling } from '../../config/trace-sampling.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import { RateLimitedWarning } from './rate-limited-warning.ts'
 
-/** The time limit of a batch with its retries, in milliseconds. The server waits for the last one when it stops. */
+/** The time limit of a batch with its retries, in milliseconds, as long as the collector answers at all. */
 const EXPORT_TIMEOUT = 5_000
 
 /** The limit of the queue. More spans are dropped. */

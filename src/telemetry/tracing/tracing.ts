@@ -1,11 +1,15 @@
 /**
  * Traces of requests, if a collector is configured. Without one OpenTelemetry's SDK is not loaded, and requests cost nothing.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../../config/config.ts'
 import { readTraceSampling } from '../../config/trace-sampling.ts'
 import { readVersion } from '../../config/version.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
+
+/** How long the last spans may take when the server stops, in milliseconds. */
+export const LAST_SPANS_MILLIS = 2_000
 
 /** A request that was answered or aborted. */
 export interface TracedRequest {
@@ -33,7 +37,7 @@ export interface Tracing {
    * @param port An object of functions that return promises and do not use `this`.
    */
   calls<Port extends object>(name: string, port: Port): Port
-  /** Exports the recorded spans, within seconds, and stops recording. */
+  /** Exports the recorded spans, for two seconds at most, and stops recording. */
   stop(): Promise<void>
 }
 
@@ -58,6 +62,11 @@ export async function startTracing({ tracesTo }: Config, log: Log): Promise<Trac
     around: spans.around,
     end: spans.end,
     calls: spans.calls,
-    stop: () => provider.shutdown(),
+    stop: async () => {
+      const isSent = provider.shutdown().then(() => true)
+      // A collector that answers byte by byte would keep the server from stopping.
+      if (await Promise.race([isSent, delay(LAST_SPANS_MILLIS, false, { ref: false })])) return
+      log.warn({ reason: `no answer within ${LAST_SPANS_MILLIS / 1000} s` }, 'the last traces could not be sent')
+    },
   }
 }

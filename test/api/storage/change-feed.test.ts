@@ -70,8 +70,23 @@ describe('the change feed', () => {
     }
     await keyOperations(database!).create()
     await changes.reached(4)
-    expect(log.lines).toHaveLength(2)
-    expect(log.lines.join()).toContain('terminating connection due to administrator command')
+    expect(log.lines).toEqual([expect.stringContaining('terminating connection due to administrator command')])
+  })
+
+  it('waits longer each time, and logs once, while it loses its connection before a heartbeat', async () => {
+    const { changes } = subscribe()
+    const startedAt = performance.now()
+    for (let losses = 1; losses <= 5; losses += 1) {
+      await changes.reached(losses)
+      await eventually(async () => {
+        const ended = await postgres!.query(`select pg_terminate_backend(pid) from (select ${LISTENERS}) as l`, [], url)
+        expect(ended).toHaveLength(1)
+      })
+    }
+    await changes.reached(6)
+    // At least half of 100, 200, 400, 800 and 1600 ms. That is no measure of speed: it cannot be less.
+    expect(performance.now() - startedAt).toBeGreaterThan(1550)
+    expect(log.lines).toHaveLength(1)
   })
 
   it('stops calling back, and leaves, when it is unsubscribed', async () => {

@@ -40,10 +40,11 @@ export function describeConsoleStore(current: () => Database): void {
     it('are found as they were stored, by their hashes, and a session by its id', async () => {
       const userId = await newUser()
       const link = await newLink(userId)
-      expect(await store().findLink(link.hash)).toEqual(link)
+      expect(await store().findLink(link.hash)).toEqual({ link, clock: expect.any(Date) })
       const session = await newSession(userId)
-      expect(await store().findSession(session.hash)).toEqual(session)
-      expect(await store().findSession(session.sessionId)).toEqual(session)
+      const found = { session, clock: expect.any(Date) }
+      expect(await store().findSession(session.hash)).toEqual(found)
+      expect(await store().findSession(session.sessionId)).toEqual(found)
       expect((await store().listSessions()).sessions).toEqual([session])
       expect(await store().findSession(randomUUID())).toBeUndefined()
       expect(await store().findLink(secrets.generateCode().hash)).toBeUndefined()
@@ -143,10 +144,11 @@ export function describeConsoleStore(current: () => Database): void {
       await expect(store().findSession(rows[0]!.hash)).rejects.toMatchObject(unreadable)
       await expect(store().findSession(rows[0]!.session_id)).rejects.toMatchObject(unreadable)
       const id = rows[0]!.session_id
-      expect(await store().listSessions()).toEqual({ sessions: [kept], unreadable: [{ sessionId: id }] })
+      const clock = expect.any(Date)
+      expect(await store().listSessions()).toEqual({ sessions: [kept], unreadable: [{ sessionId: id }], clock })
       const further = await newSession(await newUser())
       await store().change(anEntry('end'), (signIns, clock) => ({ next: endSession(signIns, id, clock), result: null }))
-      expect(await store().listSessions()).toEqual({ sessions: [kept, further], unreadable: [] })
+      expect(await store().listSessions()).toEqual({ sessions: [kept, further], unreadable: [], clock })
     })
 
     it.each([

@@ -8,6 +8,8 @@ import { sql } from 'kysely'
 import { createProject } from '../../../src/domain/identities/project.ts'
 import { WHOLE_INSTANCE } from '../../../src/domain/identities/reach.ts'
 import { createServiceUser, type ServiceUser } from '../../../src/domain/identities/service-user.ts'
+import { revokeToken } from '../../../src/domain/identities/token-revocation.ts'
+import { after } from '../../../src/domain/time.ts'
 import { createAuditLog } from '../../../src/storage/audit/audit-log.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
@@ -479,6 +481,23 @@ export function describeIdentityStore(current: () => Database): void {
       expect(await store().findUserByPersonalAccessToken(randomBytes(32))).toBeUndefined()
       await operations().revokeToken(userId, tokenId)
       expect(await store().findUserByPersonalAccessToken(hash)).toBeUndefined()
+    })
+
+    it('keeps the revocation of an access token for a day after its expiry, and deletes it with the next one of any user', async () => {
+      const project = await seedProject(current())
+      const [userId, other] = [await newUser(project), await newUser(project)]
+      const expired = (tokenId: string, hours: number) => {
+        const expiration_date = sql<Date>`clock_timestamp() - make_interval(hours => ${hours}::int)`
+        return { user_id: other, token_id: tokenId, expiration_date }
+      }
+      const rows = [expired('recent', 23), expired('old', 25)]
+      await current().db.insertInto('revoked_tokens').values(rows).execute()
+      await store().changeUser(userId, anEntry('revoke'), (user, { clock }) => {
+        const next = revokeToken(user!, { tokenId: 'new', expiresAt: after(clock, 60) }, clock)
+        return { next, result: null }
+      })
+      expect((await store().findUser(userId))?.revokedTokens).toMatchObject([{ tokenId: 'new' }])
+      expect((await store().findUser(other))?.revokedTokens).toMatchObject([{ tokenId: 'recent' }])
     })
 
     it('refuses a stored key that is none, and says whose it is', async () => {

@@ -138,6 +138,7 @@ describe('a database that is not available', () => {
   it.each([
     ['a wrong password', (good: string) => good.replace(TEST_PASSWORD, 'wrong-password')],
     ['a database that does not exist', (good: string) => `${good}_other`],
+    ['a server without TLS where TLS is asked for', (good: string) => `${good}?sslmode=require`],
   ])('includes %s', async (_, spoil) => {
     const database = await open(spoil(url))
     const error: unknown = await createInstanceReader(database, TEST_MACS)
@@ -155,6 +156,13 @@ describe('a database that is not available', () => {
       expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('secret')
     },
   )
+
+  it('is not what a URL means that names a certificate which cannot be read, and the file is named', async () => {
+    const bad = `${url}?sslmode=verify-full&sslrootcert=/nowhere/ca.pem`
+    const error: unknown = await open(bad).catch((thrown: unknown) => thrown)
+    expect(String(error)).toBe('Error: the database URL names /nowhere/ca.pem, which cannot be read (ENOENT)')
+    expect((error as Error).cause).toBeUndefined()
+  })
 
   it('rolls a change back, and does not end the process, when its connection is killed in the middle', async () => {
     const initializer = createInstanceInitializer(await open(url))

@@ -197,6 +197,14 @@ describeUnless(NOT_LINUX)('the server of an embedded database', () => {
     await eventually(() => expect(log.lines.join()).toContain('info the embedded PostgreSQL runs again'))
   })
 
+  it('ends when one of its processes was killed, and is started again by Keyturn', async () => {
+    const before = await processesOn(database())
+    const checkpointer = before.find(({ command: [title = ''] }) => title.includes(': checkpointer'))!
+    process.kill(checkpointer.pid, 'SIGKILL')
+    await eventually(() => expect(isRunning(serverAmong(before)!)).toBe(false))
+    await eventually(async () => expect(await query('select 1 as one')).toEqual([{ one: 1 }]))
+  })
+
   it('is replaced when the shell beside it was killed, without which it would not end with Keyturn', async () => {
     const before = await processesOn(database())
     for (const pid of shellsAmong(before)) process.kill(pid, 'SIGKILL')

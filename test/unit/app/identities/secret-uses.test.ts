@@ -7,7 +7,7 @@ const NOON = new Date('2026-03-01T12:00:00Z')
 const after = (seconds: number) => new Date(NOON.getTime() + seconds * 1000)
 
 /** Uses of secrets, a store that can be made to fail or to wait, and a clock whose timers the test lets ring. */
-function start(capacity?: number) {
+function start(capacity?: number, canWrite = true) {
   const written: Record<string, Date>[] = []
   const timers: { milliseconds: number; callback: () => void }[] = []
   const log = createRecordingLog()
@@ -27,7 +27,7 @@ function start(capacity?: number) {
   }
   const uses = new SecretUses({
     store,
-    canWrite: () => true,
+    canWrite: () => canWrite,
     clock,
     log,
     ...(capacity === undefined ? {} : { capacity }),
@@ -128,6 +128,13 @@ describe('stopping', () => {
     const { uses, written } = start()
     await uses.stop()
     expect(written).toEqual([])
+  })
+
+  it('drops what is left without a warning where there is no database to write to, as on a standby', async () => {
+    const { uses, written, log } = start(undefined, false)
+    uses.note('one', NOON)
+    await uses.stop()
+    expect([written, log.lines]).toEqual([[], []])
   })
 
   it('does not fail when the store does', async () => {

@@ -3,7 +3,7 @@ import { nameOf, planPerson, type RoleRule, rolesOf } from '../../../../src/doma
 import { createServiceUser } from '../../../../src/domain/identities/service-user.ts'
 
 const AT = new Date('2026-11-23T12:00:00Z')
-const MOMENT = { clock: AT, date: AT }
+const MOMENT = { clock: AT, date: AT, now: AT }
 const FACTS = { userId: 'u', projectId: 'p', projectName: 'people', name: 'Alice' }
 const RULES: readonly RoleRule[] = [
   { role: 'IAM_OWNER_VIEWER', claim: 'groups', values: ['dev', 'ops'] },
@@ -99,6 +99,9 @@ describe('the user of a person', () => {
       secrets: [],
       tokensRevokedAt: AT,
     })
+    const held = new Date(AT.getTime() + 3_600_000)
+    const dated = planPerson(given, { ...FACTS, instanceRoles: ['IAM_OWNER'] }, { ...MOMENT, now: held })
+    expect(dated.tokensRevokedAt).toEqual(held)
     const same = planPerson(
       { ...given, instanceRoles: ['IAM_OWNER'] },
       { ...FACTS, name: 'Bob', instanceRoles: ['IAM_OWNER'] },
