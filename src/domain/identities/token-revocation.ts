@@ -56,7 +56,7 @@ export function revokeToken(user: ServiceUser, token: RevokedToken, clock: Date)
   if (unexpired.length >= MAX_REVOKED_TOKENS) {
     throw new DomainError(
       'revoked_token_limit_reached',
-      `${MAX_REVOKED_TOKENS} tokens of the user are revoked: wait until one expires, or revoke all of them`,
+      `${MAX_REVOKED_TOKENS} tokens of the user are revoked: wait until one expires`,
     )
   }
   return { ...user, revokedTokens: [...recentlyExpired(user.revokedTokens, clock), ...unexpired, token] }
