@@ -122,10 +122,10 @@ describe('the supervisor of a worker', () => {
   })
 
   it.each([
-    [0, 14_999],
-    [5, 19_999],
+    [0, 15_999],
+    [5, 20_999],
   ])(
-    'lets a worker finish after a drain of %d s, and ends one that takes 15 s longer',
+    'lets a worker finish after a drain of %d s, and ends one that takes 16 s longer',
     async (drainSeconds, almost) => {
       const { clock, workers, supervisor } = setUp()
       supervisor.run()
