@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { eventually } from '../../support/eventually.ts'
 import { openTerminal, type Terminal } from '../../support/terminal.ts'
 
 interface Event {
@@ -24,9 +25,17 @@ beforeAll(async () => {
   projectId = project.projectId
   await terminal.lines('projects', 'roles', 'add', 'billing', 'reader')
   await terminal.run('projects', 'delete', MISSING)
-  all = (await terminal.call<{ events: Event[] }>('iam.audit.v2.AuditService/ListAuditEvents', {})).events
+  // A refusal is written after its response.
+  all = await eventually(async () => {
+    const events = await listed()
+    expect(events[0]).toMatchObject({ outcome: 'PROJECT_NOT_FOUND' })
+    return events
+  })
 })
 afterAll(() => terminal?.close())
+
+const listed = async () =>
+  (await terminal.call<{ events: Event[] }>('iam.audit.v2.AuditService/ListAuditEvents', {})).events
 
 const events = async (...args: string[]) => (await terminal.json<{ events?: Event[] }>('audit', ...args)).events ?? []
 
@@ -51,7 +60,7 @@ describe('keyturn audit', () => {
     const [heading, newest, before] = (await terminal.lines('audit')).map((line) => line.split(/ {2,}/))
     expect(heading?.at(-1)).toBe('REASON')
     expect([newest?.[2], newest?.at(-1), before?.at(-1)]).toEqual(['ApplyConfiguration', reason, '-'])
-    all = (await terminal.call<{ events: Event[] }>('iam.audit.v2.AuditService/ListAuditEvents', {})).events
+    all = await listed()
   })
 
   it('prints what the API returns with --json', async () => {
