@@ -4,7 +4,7 @@
 
 import { toJson } from '@bufbuild/protobuf'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { sql, type Updateable } from 'kysely'
+import type { Updateable } from 'kysely'
 import { AuditEventSchema } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { type Webhook, WebhookState } from '../../gen/iam/event/v2/webhook_pb.js'
 import { createAuditLog } from '../../src/storage/audit/audit-log.ts'
@@ -87,15 +87,17 @@ const get = async (webhookId: string): Promise<Webhook> => (await admin.webhooks
 
 /** Has what failed tried again now instead of in some seconds, with these columns. */
 const tryNow = (columns: Updateable<Tables['webhook_deliveries']> = {}) =>
-  eventually(async () => {
-    // A deliverer writes all columns once more when it gives its lease back.
-    const { numUpdatedRows } = await instance.database.db
-      .updateTable('webhook_deliveries')
-      .set({ ...columns, next_attempt_date: null })
-      .where(sql<boolean>`not exists (select from webhook_deliveries where lease is not null)`)
-      .executeTakeFirstOrThrow()
-    expect(numUpdatedRows).toBeGreaterThan(0n)
-  })
+  eventually(() =>
+    instance.database.db.transaction().execute(async (transaction) => {
+      const deliveries = await transaction.selectFrom('webhook_deliveries').select('lease').forUpdate().execute()
+      // A deliverer writes all columns once more when it gives its lease back.
+      expect(deliveries).toEqual(deliveries.map(() => ({ lease: null })))
+      await transaction
+        .updateTable('webhook_deliveries')
+        .set({ ...columns, next_attempt_date: null })
+        .execute()
+    }),
+  )
 
 const subjects = (from = receiver) => from.received.map(({ event }) => event.subject)
 
