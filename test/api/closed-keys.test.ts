@@ -31,7 +31,6 @@ beforeEach(async () => {
     KEYTURN_ACTIVATION_GUARD: 'off',
     // A key is known two seconds after its creation.
     KEYTURN_JWKS_MAX_AGE: '0',
-    KEYTURN_MAX_STALENESS: '1',
   }
   server = await startKeyturnInProcess({ env: { ...env, KEYTURN_MASTER_KEYS: here } })
   stranger = await startKeyturnInProcess({ env: { ...env, KEYTURN_MASTER_KEYS: `${elsewhere},${here}` } })
