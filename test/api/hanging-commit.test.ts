@@ -201,7 +201,8 @@ describe('writes of requests while commits hang', () => {
   let database: Database
   beforeEach(async () => {
     await makeSchema(url)
-    database = openDatabase({ url, log: createRecordingLog(), statementTimeoutMillis: 200 })
+    // Longer than a query takes that asks whether commits hang.
+    database = openDatabase({ url, log: createRecordingLog(), statementTimeoutMillis: 2000 })
   })
   afterEach(() => database.close())
 
