@@ -12,7 +12,7 @@ import {
 } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { openDatabase } from '../../src/storage/postgres/database.ts'
+import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
 import { type Administration, administrationWith, refusalOf } from '../support/administration.ts'
 import { AuditFollower } from '../support/audit-follower.ts'
 import { eventually } from '../support/eventually.ts'
@@ -27,6 +27,7 @@ const GET = 'Connect with GET over HTTP/1.1'
 
 let postgres: TestPostgres
 let url: string
+let database: Database
 let env: Record<string, string>
 let a: Keyturn
 let b: Keyturn
@@ -37,16 +38,13 @@ const followers: AuditFollower[] = []
 beforeAll(async () => {
   postgres = sharedPostgres()
   url = await postgres.createMigratedDatabase()
+  database = await openDatabase({ url, log: createRecordingLog() })
   env = { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: generateMasterKey() }
   a = await startKeyturnInProcess({ env })
   b = await startKeyturnInProcess({ env })
   const token = await requestToken(await a.admin())
   administration = administrationWith(a, token)
   onB = administrationWith(b, token)
-  // Followers from now on are not to see how the instance began.
-  const database = openDatabase({ url, log: createRecordingLog() })
-  await allEventsReadable(database)
-  await database.close()
 })
 
 afterEach(async () => {
@@ -55,15 +53,17 @@ afterEach(async () => {
 
 afterAll(async () => {
   await Promise.all([a?.stop(), b?.stop()])
+  await database?.close()
   await postgres?.stop()
   for (const server of [a, b]) if (server !== undefined) await removeFolder(server.dataDir)
 })
 
-/** A follower that has begun. */
+/** A follower that has begun, from now on unless the request says otherwise. */
 async function follow(
   client = onB.audit,
   request: ConstructorParameters<typeof AuditFollower>[1] = {},
 ): Promise<AuditFollower> {
+  await allEventsReadable(database)
   const follower = new AuditFollower(client, request)
   followers.push(follower)
   await follower.begun
