@@ -1,11 +1,15 @@
 import { Agent, request } from 'node:http'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
+import { eventually } from '../support/eventually.ts'
 import { formOf, type OAuthInstance, type Robot, startOAuthInstance } from '../support/oauth-instance.ts'
 import { describeUnless, NOT_LINUX } from '../support/unless.ts'
 
 const JUNK = 300
 const AT_ONCE = 50
+/** How many of them become events, and how many events the other refused calls are. */
+const ADMITTED = 50
+const OTHERS = 6
 const LIST = '/iam.project.v2.ProjectService/ListProjects'
 const TOKEN = '/oauth/v2/token'
 const JUNK_ADDRESS = '127.0.0.9'
@@ -75,13 +79,18 @@ beforeAll(async () => {
   expect(await send(TOKEN, JUNK_ADDRESS, wrong)).toBe(401)
   expect(await send(TOKEN, JUNK_ADDRESS, formOf(robot))).toBe(200)
   for (const agent of agents.values()) agent.destroy()
-  // What waits is written at the end.
+  // At its end a server does not wait long for what it still has to write: only for what it counted.
+  await eventually(async () => expect((await refusals()).length).toBeGreaterThanOrEqual(ADMITTED + OTHERS))
   await instance.keyturn.stop()
+  events = await refusals()
+})
+
+async function refusals(): Promise<readonly Event[]> {
   const { rows } = await sql<Event>`
     select actor, action, resource, outcome, client_address, omitted_count from audit_events
       where outcome <> 'ok' order by event_date, event_id`.execute(instance.database.db)
-  events = rows
-})
+  return rows
+}
 
 afterAll(() => instance?.stop())
 
@@ -111,7 +120,7 @@ describeUnless(NOT_LINUX)('three hundred junk calls of one address', () => {
 
   it('are fifty events, and one that counts the others', () => {
     const junk = of(JUNK_ADDRESS).filter(({ actor, resource }) => actor === 'anonymous' && resource === '')
-    expect(junk.filter(({ outcome }) => outcome === 'TOKEN_INVALID')).toHaveLength(50)
+    expect(junk.filter(({ outcome }) => outcome === 'TOKEN_INVALID')).toHaveLength(ADMITTED)
     expect(events.filter(({ outcome }) => outcome === 'OMITTED')).toEqual([
       {
         actor: 'anonymous',
@@ -119,7 +128,7 @@ describeUnless(NOT_LINUX)('three hundred junk calls of one address', () => {
         resource: '',
         outcome: 'OMITTED',
         client_address: JUNK_ADDRESS,
-        omitted_count: JUNK - 50,
+        omitted_count: JUNK - ADMITTED,
       },
     ])
   })

@@ -29,9 +29,8 @@ beforeEach(async () => {
     KEYTURN_DATABASE_URL: await postgres.createMigratedDatabase(),
     KEYTURN_BASE_URL: 'http://localhost:1',
     KEYTURN_ACTIVATION_GUARD: 'off',
-    // A key is known two seconds after its creation.
+    // Verifiers know a key once it is published.
     KEYTURN_JWKS_MAX_AGE: '0',
-    KEYTURN_MAX_STALENESS: '1',
   }
   server = await startKeyturnInProcess({ env: { ...env, KEYTURN_MASTER_KEYS: here } })
   stranger = await startKeyturnInProcess({ env: { ...env, KEYTURN_MASTER_KEYS: `${elsewhere},${here}` } })

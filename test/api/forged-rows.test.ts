@@ -144,6 +144,11 @@ describe('an attacker who can write to the database, without a master key,', () 
     const { issuerId } = trustedIssuer!
     const userId = await plantOwner()
     await identities.addFederatedIdentity({ userId, issuerId, subject: 'robot' })
+    // No fetch is under way that would write its outcome over what is forged.
+    await eventually(async () => {
+      const { trustedIssuer } = await issuers.getTrustedIssuer({ issuerId })
+      expect(trustedIssuer?.fetchedKeys?.failure).toContain('127.0.0.1')
+    })
     const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     await write(
       'update issuer_keys set keys = $1, fetch_date = now(), mac = (select mac from trusted_issuers limit 1)',

@@ -101,7 +101,7 @@ describe('a server that is told to stop', () => {
 
 describe('a server that drains', () => {
   /** Long enough for what is looked at while it drains, on a busy machine too. */
-  const env = { KEYTURN_DRAIN_SECONDS: '3' }
+  const env = { KEYTURN_DRAIN_SECONDS: '10' }
 
   it('is not ready at once, and serves on, old connections and new ones', async () => {
     const { running, request } = await start(env)
@@ -123,7 +123,7 @@ describe('a server that drains', () => {
     expect([answer.status, answer.headers.get('connection'), await answer.json()]).toEqual([200, 'close', aToken])
     await eventually(() => expect(watching.statuses).toEqual(['SERVING', 'NOT_SERVING']))
     await stopped
-    expect(running.output().stderr).toMatch(/"seconds":3.*draining/)
+    expect(running.output().stderr).toMatch(/"seconds":10.*draining/)
   })
 
   it('loses nothing of clients that ask all the time and go when an answer says so', async () => {

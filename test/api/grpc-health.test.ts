@@ -158,15 +158,19 @@ describe('a server that loses its database for too long', () => {
       KEYTURN_MAX_STALENESS: '2',
     })
     const watching = [watch(server), watch(server, WEB_KEYS)]
-    const hear = async (...expected: string[]) => {
-      for (const { statuses } of watching) await eventually(() => expect(statuses).toEqual(expected))
+    // Not the whole list: on a machine that stalls for two seconds, the server does not serve in between.
+    const hear = async (expected: string) => {
+      for (const { statuses } of watching) await eventually(() => expect(statuses.at(-1)).toBe(expected))
     }
 
     await hear('SERVING')
     await proxy.close()
-    await hear('SERVING', 'NOT_SERVING')
-    expect(await checkHealth(server.listenUrl)).toBe('NOT_SERVING')
+    await hear('NOT_SERVING')
+    await eventually(async () => expect(await checkHealth(server.listenUrl)).toBe('NOT_SERVING'))
     proxy = await startTcpProxy(databasePort, proxy.port)
-    await hear('SERVING', 'NOT_SERVING', 'SERVING')
+    await hear('SERVING')
+    for (const { statuses } of watching) {
+      expect(statuses).toEqual(statuses.filter((status, index) => status !== statuses[index - 1]))
+    }
   })
 })

@@ -15,12 +15,16 @@ export class AuditFollower {
   /** Where to go on. */
   position = ''
   responses = 0
+  /** Resolves when the first response has come, or the stream has ended without one. */
+  readonly begun: Promise<void>
   /** Resolves with the error that ended the stream; undefined if it ended without one. */
   readonly ended: Promise<ConnectError | undefined>
   readonly #stopping = new AbortController()
+  readonly #beginning = Promise.withResolvers<void>()
 
   constructor(client: Client<typeof AuditService>, request: Request = {}) {
-    this.ended = this.#read(client, request)
+    this.begun = this.#beginning.promise
+    this.ended = this.#read(client, request).finally(this.#beginning.resolve)
   }
 
   /** Ends the stream. */
@@ -36,6 +40,7 @@ export class AuditFollower {
         this.events.push(...events.map(({ event }) => event?.eventId ?? ''))
         this.actions.push(...events.map(({ event }) => event?.action.replace(/.*\//, '') ?? ''))
         this.position = position
+        this.#beginning.resolve()
       }
     } catch (error) {
       return ConnectError.from(error)

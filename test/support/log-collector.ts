@@ -47,7 +47,11 @@ export class LogCollector {
   attempts = 0
   answering: Answering = 200
   readonly #server = createServer((req, res) => {
-    void json(req).then((body) => this.#receive(req.url ?? '', body as LogsRequest, res))
+    // A sender that gives up in the middle has sent nothing.
+    void json(req).then(
+      (body) => this.#receive(req.url ?? '', body as LogsRequest, res),
+      () => {},
+    )
   })
 
   /** For `OTEL_EXPORTER_OTLP_ENDPOINT`. */
