@@ -31,9 +31,7 @@ describe('the change feed', () => {
   /** Kills the one connection that listens. */
   const killListener = async () => {
     // The one that was killed before may not have left yet.
-    await eventually(async () =>
-      expect(await postgres!.query(`select ${LISTENERS}`, [], url)).toHaveLength(1),
-    )
+    await eventually(async () => expect(await postgres!.query(`select ${LISTENERS}`, [], url)).toHaveLength(1))
     expect(
       await postgres!.query(`select pg_terminate_backend(pid) from (select ${LISTENERS}) as listeners`, [], url),
     ).toHaveLength(1)
