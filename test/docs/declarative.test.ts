@@ -112,7 +112,7 @@ describe('the commands of the page about configuration in files', () => {
     expect(BLOCKS.map(({ code }) => code.replace(/version \d+/, 'version N'))).toContain(
       planned.replace(/version \d+/, 'version N'),
     )
-  }, 120_000)
+  })
 
   it('make the user of the job, whose steps plan and apply with its JWT', async () => {
     const workflow = parse(BLOCKS.find(({ code }) => code.startsWith('# .github/'))?.code ?? '')
@@ -174,7 +174,7 @@ describe('the commands of the page about configuration in files', () => {
     } finally {
       await github.close()
     }
-  }, 120_000)
+  })
 })
 
 describe('the tables of the page about configuration in files', () => {

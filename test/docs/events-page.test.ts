@@ -72,5 +72,5 @@ describe('docs/events.md', () => {
       const isAboutUser = command.includes('users/')
       await followed(command, isAboutUser ? 'CreateServiceUser' : 'CreateProject')
     }
-  }, 60_000)
+  })
 })

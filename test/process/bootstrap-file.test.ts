@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { administrationWith } from '../support/administration.ts'
+import { eventually } from '../support/eventually.ts'
 import { type KeyturnProcess, removeFolder, runKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
 import { newPostgresDatabase } from '../support/new-database.ts'
 
@@ -90,11 +91,15 @@ describe('a bootstrap file', () => {
     const file = await ownerFile()
     const env = { KEYTURN_DATABASE_URL: await newPostgresDatabase(), KEYTURN_MASTER_KEYS: generateMasterKey() }
     server = await startKeyturn({ env: { ...env, KEYTURN_BOOTSTRAP_FILE: file } })
-    const { stdout, stderr } = server.output()
-    expect(stdout).toContain(`The instance begins with ${file}.`)
+    const { output } = server
+    expect(output().stdout).toContain(`The instance begins with ${file}.`)
     expect(existsSync(join(server.dataDir, 'admin.json'))).toBe(false)
-    const [, clientId = ''] = /"clientIds":\["([^"]+)"\]/.exec(stderr) ?? []
-    expect(clientId).toMatch(/^[0-9a-f-]{36}@platform$/)
+    // Lines of the log are written a moment later.
+    const clientId = await eventually(() => {
+      const [, owner = ''] = /"clientIds":\["([^"]+)"\]/.exec(output().stderr) ?? []
+      expect(owner).toMatch(/^[0-9a-f-]{36}@platform$/)
+      return owner
+    })
 
     const admin = administrationWith(server, await tokenOf(server, clientId))
     const [userId = ''] = clientId.split('@')
@@ -115,7 +120,7 @@ describe('a bootstrap file', () => {
     const other = await fileWith('other.yaml', 'not a configuration')
     server = await startKeyturn({ env: { ...env, KEYTURN_BOOTSTRAP_FILE: other }, dataDir: server.dataDir })
     expect(server.output().stdout).toContain('The instance was set up before.')
-    expect(server.output().stderr).toContain('KEYTURN_BOOTSTRAP_FILE is ignored')
+    await eventually(() => expect(server!.output().stderr).toContain('KEYTURN_BOOTSTRAP_FILE is ignored'))
   })
 
   it('with mistakes stops the start, and each is named with its line', async () => {

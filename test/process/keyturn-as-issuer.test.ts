@@ -69,6 +69,15 @@ async function tokenRequest(jwt: string) {
   return { status: response.status, body: (await response.json()) as { access_token: string } }
 }
 
+/** Waits until either worker answers a JWT with this status: one of them has fetched the keys, the other learns of that. */
+async function untilAnswered(jwt: string, status: number) {
+  return await eventually(async () => {
+    const answers = await Promise.all(Array.from({ length: 6 }, () => tokenRequest(jwt)))
+    expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => status))
+    return answers[0]!.body
+  })
+}
+
 it('is trusted by discovery, through the rotation of its keys and the revocation of one', async () => {
   const first = await keyturn(issuer, 'token')
   const { sub = '', aud, iss = '' } = decodeJwt(first)
@@ -80,12 +89,8 @@ it('is trusted by discovery, through the rotation of its keys and the revocation
   const firstKeyId = String(decodeProtectedHeader(first).kid)
   expect(await keyturn(server, 'federation', 'issuers', 'refresh', iss)).toContain(firstKeyId)
 
-  // By either worker.
-  await eventually(async () => {
-    const answers = await Promise.all(Array.from({ length: 6 }, () => tokenRequest(first)))
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
-    expect(decodeJwt(answers[0]!.body.access_token)).toMatchObject({ iss: server.baseUrl, client_id: client })
-  })
+  const { access_token: token } = await untilAnswered(first, 200)
+  expect(decodeJwt(token)).toMatchObject({ iss: server.baseUrl, client_id: client })
 
   // It publishes keys before they sign, so they are known when they do.
   const created = JSON.parse(await keyturn(issuer, 'keys', 'create', '--json')) as { webKey: { keyId: string } }
@@ -95,7 +100,7 @@ it('is trusted by discovery, through the rotation of its keys and the revocation
   await keyturn(issuer, 'keys', 'activate', keyId)
   const second = await keyturn(issuer, 'token')
   expect(decodeProtectedHeader(second).kid).toBe(keyId)
-  expect((await tokenRequest(second)).status).toBe(200)
+  await untilAnswered(second, 200)
   expect((await tokenRequest(first)).status).toBe(200)
   const accepted = await keyturn(server, 'federation', 'check', client, await file('second', second))
   expect(accepted).toMatch(
@@ -104,10 +109,7 @@ it('is trusted by discovery, through the rotation of its keys and the revocation
 
   await keyturn(issuer, 'keys', 'revoke', firstKeyId, '--yes')
   await keyturn(server, 'federation', 'issuers', 'refresh', iss)
-  await eventually(async () => {
-    const answers = await Promise.all(Array.from({ length: 6 }, () => tokenRequest(first)))
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 401))
-  })
+  await untilAnswered(first, 401)
   expect((await tokenRequest(second)).status).toBe(200)
   const { code, stderr } = await runKeyturn(['federation', 'check', client, await file('first', first)], {
     KEYTURN_DATA_DIR: server.dataDir,

@@ -273,6 +273,7 @@ describe('a deliverer', () => {
     const store = createWebhookStore(database)
     const { db } = database
     const claimed = await db.transaction().execute(async (trx) => {
+      await sql`set local idle_in_transaction_session_timeout = 0`.execute(trx)
       // As a change does: it locks the deliveries before it reads.
       await trx.selectFrom('webhook_deliveries').select('webhook_id').forUpdate().execute()
       const claiming = store.claim(webhookId, (delivery) => ({ ...delivery, lastSuccessAt: now() }))

@@ -27,46 +27,50 @@ async function start(env: Record<string, string> = {}): Promise<Record<string, s
   return settings
 }
 
+/** The command, for a server that may be slow. */
+const health = (options: readonly string[], env?: Readonly<Record<string, string>>) =>
+  runKeyturnInProcess(['health', '--timeout', '60', ...options], env)
+
 const READY = { code: 0, stdout: 'ready\n', stderr: '' }
 
 describe('keyturn health', () => {
   it('asks the server of the same settings, also where that listens on all addresses', async () => {
     const settings = await start()
-    expect(await runKeyturnInProcess(['health'], settings)).toEqual(READY)
+    expect(await health([], settings)).toEqual(READY)
     const anywhere = settings.KEYTURN_LISTEN!.replace('127.0.0.1', '0.0.0.0')
-    expect(await runKeyturnInProcess(['health', '--listen', anywhere])).toEqual(READY)
+    expect(await health(['--listen', anywhere])).toEqual(READY)
   })
 
   it('speaks TLS where the server does', async () => {
     const settings = await start(TLS)
-    expect(await runKeyturnInProcess(['health'], settings)).toEqual(READY)
-    const { code, stderr } = await runKeyturnInProcess(['health'], { KEYTURN_LISTEN: settings.KEYTURN_LISTEN! })
+    expect(await health([], settings)).toEqual(READY)
+    const { code, stderr } = await health([], { KEYTURN_LISTEN: settings.KEYTURN_LISTEN! })
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^keyturn: .*: is the server running/) })
   })
 
   it('presents the certificate that options or variables name where the server asks for one', async () => {
     const settings = await start({ ...TLS, KEYTURN_TLS_CLIENT_CA_FILE: join(FIXTURES, 'authority.cert.pem') })
-    expect(await runKeyturnInProcess(['health'], settings)).toMatchObject({ code: 1, stdout: '' })
+    expect(await health([], settings)).toMatchObject({ code: 1, stdout: '' })
     const options = ['--client-cert', CLIENT.cert, '--client-key', CLIENT.key]
-    expect(await runKeyturnInProcess(['health', ...options], settings)).toEqual(READY)
+    expect(await health(options, settings)).toEqual(READY)
     const variables = { KEYTURN_CLIENT_CERT_FILE: CLIENT.cert, KEYTURN_CLIENT_KEY_FILE: CLIENT.key }
-    expect(await runKeyturnInProcess(['health'], { ...settings, ...variables })).toEqual(READY)
+    expect(await health([], { ...settings, ...variables })).toEqual(READY)
   })
 
   it('says which file of the certificate is wrong', async () => {
     const variables = { KEYTURN_CLIENT_CERT_FILE: CLIENT.cert }
-    expect(await runKeyturnInProcess(['health'], variables)).toEqual({
+    expect(await health([], variables)).toEqual({
       code: 1,
       stdout: '',
       stderr: expect.stringContaining('give --client-cert or KEYTURN_CLIENT_CERT_FILE, and --client-key'),
     })
-    const { stderr } = await runKeyturnInProcess(['health'], { ...variables, KEYTURN_CLIENT_KEY_FILE: CLIENT.cert })
+    const { stderr } = await health([], { ...variables, KEYTURN_CLIENT_KEY_FILE: CLIENT.cert })
     expect(stderr).toContain(`${CLIENT.cert} has no private key that can be used`)
   })
 
   it('fails, and says why, where no server listens', async () => {
     const address = `127.0.0.1:${await freePort()}`
-    expect(await runKeyturnInProcess(['health', '--listen', address])).toEqual({
+    expect(await health(['--listen', address])).toEqual({
       code: 1,
       stdout: '',
       stderr: `keyturn: no answer from http://${address}/readyz (ECONNREFUSED): is the server running with these settings?\n`,
@@ -77,7 +81,7 @@ describe('keyturn health', () => {
     const server = createServer((_, res) => void res.writeHead(503).end('{"status":"not ready","reason":"it drains"}'))
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
     const address = `127.0.0.1:${(server.address() as AddressInfo).port}`
-    expect(await runKeyturnInProcess(['health', '--listen', address])).toEqual({
+    expect(await health(['--listen', address])).toEqual({
       code: 1,
       stdout: '',
       stderr: `keyturn: http://${address}/readyz answers with status 503: it drains\n`,
@@ -86,11 +90,11 @@ describe('keyturn health', () => {
   })
 
   it('cannot know a port that the system has picked', async () => {
-    const { code, stderr } = await runKeyturnInProcess(['health', '--listen', '127.0.0.1:0'])
+    const { code, stderr } = await health(['--listen', '127.0.0.1:0'])
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('set the port that the server') })
   })
 
   it.each([['0'], ['x'], ['301']])('takes no time limit of %s seconds', async (timeout) => {
-    expect(await runKeyturnInProcess(['health', '--timeout', timeout])).toMatchObject({ code: 2, stdout: '' })
+    expect(await health(['--timeout', timeout])).toMatchObject({ code: 2, stdout: '' })
   })
 })

@@ -100,7 +100,7 @@ export function describeIdentityModel(current: () => Database, runs: number): vo
         await expectTokensToFind(current(), model.access())
       })
       await fc.assert(property, { numRuns: runs })
-    }, 120_000)
+    })
   })
 }
 

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
 import { type Database, openDatabase } from '../../../src/storage/postgres/database.ts'
 import { migrate } from '../../../src/storage/schema/migrate.ts'
+import { eventually } from '../../support/eventually.ts'
 import { TEST_MACS } from '../../support/integrity.ts'
 import { keyOperations } from '../../support/key-operations.ts'
 import { createRecordingLog } from '../../support/log.ts'
@@ -57,10 +58,11 @@ describeUnless(WITHOUT_PGBOUNCER)('pgbouncer in transaction mode', () => {
       () => slow.execute(serving),
       () => db.transaction().execute((trx) => slow.execute(trx)),
     ]) {
-      await expect(run()).rejects.toMatchObject({ code: '57014' })
+      // The client waits for a second longer than the server, and that may be slow.
+      await eventually(() => expect(run()).rejects.toMatchObject({ code: '57014' }))
     }
     const limit = sql<{ statement_timeout: string }>`show statement_timeout`
-    expect((await limit.execute(db)).rows).toEqual([{ statement_timeout: '200ms' }])
+    await eventually(async () => expect((await limit.execute(db)).rows).toEqual([{ statement_timeout: '200ms' }]))
     const others = bouncers.at(-1)?.url
     expect(await postgres!.query('show statement_timeout', [], others)).toEqual([{ statement_timeout: '0' }])
   })
@@ -70,6 +72,7 @@ describeUnless(WITHOUT_PGBOUNCER)('pgbouncer in transaction mode', () => {
     await migrate(database)
     const keys = keyOperations(database)
     await database.db.transaction().execute(async (trx) => {
+      await sql`set local idle_in_transaction_session_timeout = 0`.execute(trx)
       await sql`select 1 from instance for update`.execute(trx)
       expect((await createInstanceReader({ db: database.serving }, TEST_MACS).load()).version).toBe(0)
     })
