@@ -4,6 +4,8 @@ import { get } from 'node:https'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
+import { closed } from '../support/closed.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { freePort } from '../support/postgres.ts'
 import { requestToken } from '../support/web-key-client.ts'
@@ -57,9 +59,13 @@ describe('the metrics address', () => {
     await requestToken(await server.admin())
     await fetch(`${server.baseUrl}/made-up-by-a-client`)
 
-    const metrics = await (await fetch(`http://${address}/metrics`)).text()
-    expect(metrics).toMatch(/^keyturn_request_duration_seconds_count\{route="\/oauth\/v2\/token",status="200".*\} 1$/m)
-    expect(metrics).toMatch(/^keyturn_request_duration_seconds_count\{route="other",status="404".*\} 1$/m)
+    // A request is counted when its response has closed.
+    const metrics = await eventually(async () => {
+      const text = await (await fetch(`http://${address}/metrics`)).text()
+      expect(text).toMatch(/^keyturn_request_duration_seconds_count\{route="\/oauth\/v2\/token",status="200".*\} 1$/m)
+      expect(text).toMatch(/^keyturn_request_duration_seconds_count\{route="other",status="404".*\} 1$/m)
+      return text
+    })
     expect(metrics).toMatch(/^keyturn_web_keys\{state="active".*\} 1$/m)
     expect(metrics).toMatch(/^keyturn_replica_version\S* 1$/m)
     expect(metrics).toMatch(/^keyturn_replica_staleness_seconds\S* [\d.]+$/m)
@@ -80,9 +86,9 @@ describe('the metrics address', () => {
     const idle = connect(port, '127.0.0.1')
     // Reset if it has not been taken in when the port is closed.
     idle.on('error', () => {})
-    const closed = once(idle, 'close')
+    const cutOff = closed(idle)
     await once(idle, 'connect')
     await server.stop()
-    await closed
+    await cutOff
   })
 })

@@ -27,9 +27,15 @@ afterAll(async () => {
   await removeFolder(server.dataDir)
 })
 
+/** Once all requests before it are counted, which is when their responses have closed. */
 async function measured(name: string, labels: Record<string, string> = {}): Promise<number> {
-  const text = await (await fetch(`http://${address}/metrics`)).text()
-  const samples = parsePrometheusText(text).get(name)?.samples ?? []
+  const families = await eventually(async () => {
+    const text = await (await fetch(`http://${address}/metrics`)).text()
+    const read = parsePrometheusText(text)
+    expect(read.get('keyturn_requests_in_flight')?.samples).toMatchObject([{ value: 0 }])
+    return read
+  })
+  const samples = families.get(name)?.samples ?? []
   const found = samples.filter((sample) =>
     Object.entries(labels).every(([label, value]) => sample.labels[label] === value),
   )

@@ -139,18 +139,14 @@ for (const { version, obstacle } of [
     it('has said each reason once a minute in its log, and that nothing is a defect', () => {
       const saidAt = new Map<string, number>()
       for (const { msg, reason, time } of lines().filter((line) => line.msg.startsWith('the database refuses'))) {
-        const said = `${msg}: ${reason}`
+        // The first statement that was refused, which may be one that looks every few minutes. A minute later it may be another one.
+        const said = `${msg}: ${reason?.replace(/(?<=table )\w+|(?<=relation )"\w+"/, 'T')}`
         expect(Date.parse(time) - (saidAt.get(said) ?? 0)).toBeGreaterThan(59_000)
         saidAt.set(said, Date.parse(time))
       }
       expect([...saidAt.keys()]).toEqual([
-        // The first statement that was refused, which may be one that looks every few minutes.
-        expect.stringMatching(
-          /^the database refuses: this role lacks a right \(SQLSTATE 42501\): error: permission denied for table \w+$/,
-        ),
-        expect.stringMatching(
-          /^the database refuses: a table is missing \(SQLSTATE 42P01\): error: relation "\w+" does not exist$/,
-        ),
+        'the database refuses: this role lacks a right (SQLSTATE 42501): error: permission denied for table T',
+        'the database refuses: a table is missing (SQLSTATE 42P01): error: relation T does not exist',
       ])
       expect(lines().filter(({ level }) => level === 'error')).toEqual([])
     })

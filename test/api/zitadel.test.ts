@@ -291,11 +291,14 @@ describe('the REST paths', () => {
   it('are logged without the id', async () => {
     const id = await newKey()
     const { headers } = await send('DELETE', `/v2/web_keys/${id}`)
-    const line = instance.keyturn
-      .output()
-      .stderr.split('\n')
-      .find((text) => text.includes(headers.get('x-request-id')!))
-    expect(JSON.parse(line ?? '{}')).toMatchObject({ method: 'DELETE', route: '/v2/web_keys/{id}', status: 200 })
+    // The line is written when the response has closed.
+    await eventually(() => {
+      const line = instance.keyturn
+        .output()
+        .stderr.split('\n')
+        .find((text) => text.includes(headers.get('x-request-id')!))
+      expect(JSON.parse(line ?? '{}')).toMatchObject({ method: 'DELETE', route: '/v2/web_keys/{id}', status: 200 })
+    })
   })
 })
 
