@@ -43,12 +43,12 @@ describeConsole('the console while things change', (test) => {
         .getByRole('button', { name: /^(?!Copy)/ })
         .count(),
     ).toBe(0)
-    for (const [place, name] of [
-      ['/issuers', 'Trust issuer'],
-      ['/tokens', 'Get a token'],
+    for (const [place, heading, name] of [
+      ['/issuers', 'Trusted issuers', 'Trust issuer'],
+      ['/tokens', 'Tokens', 'Get a token'],
     ] as const) {
       await viewer.goTo(place)
-      await viewer.page.getByRole('heading', { level: 1, name: /^T/ }).waitFor()
+      await viewer.page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor()
       expect(await viewer.page.getByRole('button', { name }).count()).toBe(0)
     }
     expect(viewer.faults).toEqual([])
@@ -138,7 +138,8 @@ describeConsole('the console while things change', (test) => {
       .waitFor()
     expect(await test.page.getByText('What happens next').count()).toBe(1)
     await test.page.unroute('**/console/api/**')
-    await test.page.getByRole('alert').waitFor({ state: 'detached' })
+    // A load that failed says so beside the banner.
+    await test.page.getByRole('alert').first().waitFor({ state: 'detached' })
   })
 
   it('says in an outage too how old it is, if it could not be loaded before', async () => {
