@@ -73,6 +73,34 @@ describeConsole('the console while things change', (test) => {
     await viewer.close()
   })
 
+  it('offers what its user may do now, although the answer about what it might do before comes later', async () => {
+    const robot = await test.instance.addRobot({ instanceRoles: ['IAM_OWNER_VIEWER'] })
+    const viewer = await signIn(test.browser, test.server, { user: await administrationBy(robot) })
+    await viewer.page.getByText('What happens next').waitFor()
+    const answered = Promise.withResolvers<void>()
+    const [read, superseded] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let asked = 0
+    await viewer.page.route('**/console/session', async (route) => {
+      asked += 1
+      if (asked === 1) {
+        const response = await route.fetch()
+        read.resolve()
+        await superseded.promise
+        await route.fulfill({ response })
+        answered.resolve()
+      } else {
+        superseded.resolve()
+        await answered.promise
+        await route.continue()
+      }
+    })
+    await test.owner.projects.createProject({ name: 'asks-for-rights' })
+    await read.promise
+    await test.owner.users.setInstanceRoles({ userId: robot.userId, instanceRoles: [InstanceRole.IAM_OWNER] })
+    await viewer.page.getByRole('button', { name: 'Create key' }).waitFor()
+    await viewer.close()
+  })
+
   it('takes a sign-in link that is opened in the tab of another user', async () => {
     const robot = await test.instance.addRobot({ instanceRoles: ['IAM_OWNER_VIEWER'] })
     const { page, goTo, close } = await signIn(test.browser, test.server, { user: test.owner })
