@@ -33,10 +33,11 @@ addEventListener('hashchange', () => {
  */
 export function holdPlace(onLeave: (fragment: string) => void = () => {}): () => void {
   const ask = (event: Event) => event.preventDefault()
-  held = { fragment: location.hash, onLeave }
+  const hold = { fragment: location.hash, onLeave }
+  held = hold
   addEventListener('beforeunload', ask)
   return () => {
-    held = undefined
+    if (held === hold) held = undefined
     removeEventListener('beforeunload', ask)
   }
 }

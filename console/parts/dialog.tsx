@@ -3,7 +3,7 @@
  * a form of it is not lost by an Escape, a step back or a reload without a question.
  */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { holdPlace, leaveFor } from '../navigation/route.ts'
 
 interface DialogProps {
@@ -33,11 +33,11 @@ export function Dialog({ title, onClose, isHeld = false, isWide = false, childre
     element.current?.showModal()
     return () => {
       isOver.current = true
-      release.current?.()
-      release.current = undefined
       giveFocusTo(opener)
     }
   }, [])
+  // With the dialog: what an effect leaves behind is cleared up a frame later, and until then the place could not be left.
+  useLayoutEffect(() => () => release.current?.(), [])
   // A browser closes a dialog at the second Escape whatever the page says.
   const noteClosing = () => {
     if (isOver.current) return

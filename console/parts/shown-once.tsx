@@ -2,7 +2,7 @@
  * A secret that is shown this once. The dialog closes when it was said that it is saved.
  */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { holdPlace } from '../navigation/route.ts'
 import { CopyButton } from './copyable.tsx'
 import { Dialog } from './dialog.tsx'
@@ -20,7 +20,7 @@ interface ShownOnceProps {
 export function ShownOnce({ title, secret, what, onClose, children }: ShownOnceProps) {
   const [isSaved, setIsSaved] = useState(false)
   // It cannot be shown again: there is no question to answer.
-  useEffect(() => (isSaved ? undefined : holdPlace()), [isSaved])
+  useLayoutEffect(() => (isSaved ? undefined : holdPlace()), [isSaved])
   return (
     <Dialog title={title} onClose={onClose} isHeld={!isSaved}>
       <div class="dialog-body">

@@ -12,18 +12,22 @@ import {
 } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
 import { type Administration, administrationWith, refusalOf } from '../support/administration.ts'
 import { AuditFollower } from '../support/audit-follower.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { createRecordingLog } from '../support/log.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
+import { allEventsReadable } from '../support/readable-events.ts'
 import { clientOf, requestToken, TRANSPORTS, type TransportName } from '../support/web-key-client.ts'
 
 const GET = 'Connect with GET over HTTP/1.1'
 
 let postgres: TestPostgres
 let url: string
+let database: Database
 let env: Record<string, string>
 let a: Keyturn
 let b: Keyturn
@@ -34,6 +38,7 @@ const followers: AuditFollower[] = []
 beforeAll(async () => {
   postgres = sharedPostgres()
   url = await postgres.createMigratedDatabase()
+  database = await openDatabase({ url, log: createRecordingLog() })
   env = { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: generateMasterKey() }
   a = await startKeyturnInProcess({ env })
   b = await startKeyturnInProcess({ env })
@@ -48,15 +53,17 @@ afterEach(async () => {
 
 afterAll(async () => {
   await Promise.all([a?.stop(), b?.stop()])
+  await database?.close()
   await postgres?.stop()
   for (const server of [a, b]) if (server !== undefined) await removeFolder(server.dataDir)
 })
 
-/** A follower that has begun. */
+/** A follower that has begun, from now on unless the request says otherwise. */
 async function follow(
   client = onB.audit,
   request: ConstructorParameters<typeof AuditFollower>[1] = {},
 ): Promise<AuditFollower> {
+  await allEventsReadable(database)
   const follower = new AuditFollower(client, request)
   followers.push(follower)
   await eventually(() => expect(follower.responses).toBeGreaterThan(0))

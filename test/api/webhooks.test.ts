@@ -57,8 +57,9 @@ interface Settings {
   resources?: string[]
 }
 
-/** A webhook for the receiver, that is sent the changes of projects. */
+/** A webhook for the receiver, that is sent the changes of projects, and nothing that was done before. */
 async function create(settings: Settings = {}): Promise<{ webhookId: string; secret: string }> {
+  await allEventsReadable(instance.database)
   names += 1
   const { webhook, secret } = await admin.webhooks.createWebhook({
     name: `hook-${names}`,
@@ -162,7 +163,6 @@ describe('an event', () => {
   it('is sent if its type and its resource are wanted, from the creation of the webhook on', async () => {
     await change()
     const [wanted] = await changes(1)
-    await allEventsReadable(instance.database)
     const { webhookId } = await create({ eventTypes: [], resources: [`projects/${wanted}`, 'webhooks'] })
     await change()
     const robot = await instance.addRobot()

@@ -52,6 +52,15 @@ describeConsole('what was entered in a dialog of the console', (test) => {
     expect(await mayBeLeft()).toBe(true)
   })
 
+  it('holds the place no longer once it is cancelled', async () => {
+    await startTyping()
+    await test.page.evaluate(`
+      Array.from(document.querySelectorAll('dialog button')).find((each) => each.textContent === 'Cancel').click()
+      location.hash = '#/projects'
+    `)
+    await test.page.getByRole('heading', { name: 'Projects', exact: true }).waitFor()
+  })
+
   it('stays at the first Escape, and nothing asks about a dialog in which nothing was entered', async () => {
     await startTyping()
     await test.page.keyboard.press('Escape')
