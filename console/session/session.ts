@@ -86,11 +86,22 @@ export function followSignInLinks(): void {
   })
 }
 
-/** Finds out again what the signed-in user may do. A failure changes nothing: what fails next says why. */
+/** The number of the last question what the user may do, and of the last one whose answer is shown. */
+let [updates, latestUpdate] = [0, 0]
+
+/**
+ * Finds out again what the signed-in user may do. A failure changes nothing: what fails next says why. If two answers overtake each
+ * other, the one to the later question is shown.
+ */
 export async function updatePermissions(): Promise<void> {
-  const before = session.value
-  const after = await readSession('').catch(() => before)
-  if (session.value === before && after.kind === 'signed-in') session.value = after
+  updates += 1
+  const update = updates
+  const after = await readSession('').catch(() => undefined)
+  const { value } = session
+  if (update < latestUpdate || after?.kind !== 'signed-in' || value.kind !== 'signed-in') return
+  if (after.user.userId !== value.user.userId) return
+  latestUpdate = update
+  session.value = after
 }
 
 /** While the session ends because its user wants that, calls of the page that come too late are no news. */

@@ -39,7 +39,7 @@ describeUnless(missing({ needs }))('docs/clients-with-certificates.md', () => {
       if (language === 'js') await writeFile(join(folder, file!), code)
       else printed.push(await shell(code.replace(/^npm install .*$/m, INSTALL)))
     }
-  }, 300_000)
+  }, 600_000)
 
   afterAll(async () => {
     await instance?.stop()

@@ -50,7 +50,7 @@ export async function testGeneratedClient(client: GeneratedClient, more?: (shell
     beforeAll(async () => {
       await shell(commandsOf(client.language))
       if (client.build !== undefined) await shell(client.build)
-    }, 300_000)
+    }, 600_000)
     afterAll(() => removeFolder(folder))
 
     if (client.run !== undefined) testRotation(client.run, shell)

@@ -24,7 +24,7 @@ const FLAGS = [
 ]
 
 /** How long the page may take to show something, in milliseconds, on a machine that is busy with other things. */
-const TIMEOUT = 30_000
+const TIMEOUT = 60_000
 
 /** A page at the console. */
 export interface ConsolePage {

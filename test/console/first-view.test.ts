@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { newCode } from '../support/console-browser.ts'
+import { eventually } from '../support/eventually.ts'
 import { openPage } from './browser.ts'
 import { describeConsole } from './console-tests.ts'
 
@@ -39,10 +40,14 @@ describeConsole('the first view of the console', (test) => {
 
 /** By the ending of its name, whether it was transferred. */
 async function assetsOf(page: Page): Promise<Readonly<Record<string, boolean>>> {
-  const loaded = await page.evaluate<[name: string, transferred: number][]>(
-    `performance.getEntriesByType('resource').map(({ name, transferSize }) => [name, transferSize])`,
-  )
-  const assets = loaded.filter(([name]) => name.includes('/console/assets/'))
-  expect(assets).toHaveLength(3)
+  // The browser asks for the icon when it has nothing better to do, and notes it when it has it.
+  const assets = await eventually(async () => {
+    const loaded = await page.evaluate<[name: string, transferred: number][]>(
+      `performance.getEntriesByType('resource').map(({ name, transferSize }) => [name, transferSize])`,
+    )
+    const found = loaded.filter(([name]) => name.includes('/console/assets/'))
+    expect(found).toHaveLength(3)
+    return found
+  })
   return Object.fromEntries(assets.map(([name, transferred]) => [name.replace(/.*\./, ''), transferred > 0]))
 }

@@ -43,12 +43,12 @@ describeConsole('the console while things change', (test) => {
         .getByRole('button', { name: /^(?!Copy)/ })
         .count(),
     ).toBe(0)
-    for (const [place, name] of [
-      ['/issuers', 'Trust issuer'],
-      ['/tokens', 'Get a token'],
+    for (const [place, heading, name] of [
+      ['/issuers', 'Trusted issuers', 'Trust issuer'],
+      ['/tokens', 'Tokens', 'Get a token'],
     ] as const) {
       await viewer.goTo(place)
-      await viewer.page.getByRole('heading', { level: 1, name: /^T/ }).waitFor()
+      await viewer.page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor()
       expect(await viewer.page.getByRole('button', { name }).count()).toBe(0)
     }
     expect(viewer.faults).toEqual([])
@@ -70,6 +70,34 @@ describeConsole('the console while things change', (test) => {
     await test.owner.users.setInstanceRoles({ userId: robot.userId, instanceRoles: [InstanceRole.IAM_OWNER] })
     await viewer.page.getByRole('button', { name: 'Try again' }).click()
     await button.waitFor()
+    await viewer.close()
+  })
+
+  it('offers what its user may do now, although the answer about what it might do before comes later', async () => {
+    const robot = await test.instance.addRobot({ instanceRoles: ['IAM_OWNER_VIEWER'] })
+    const viewer = await signIn(test.browser, test.server, { user: await administrationBy(robot) })
+    await viewer.page.getByText('What happens next').waitFor()
+    const answered = Promise.withResolvers<void>()
+    const [read, superseded] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let asked = 0
+    await viewer.page.route('**/console/session', async (route) => {
+      asked += 1
+      if (asked === 1) {
+        const response = await route.fetch()
+        read.resolve()
+        await superseded.promise
+        await route.fulfill({ response })
+        answered.resolve()
+      } else {
+        superseded.resolve()
+        await answered.promise
+        await route.continue()
+      }
+    })
+    await test.owner.projects.createProject({ name: 'asks-for-rights' })
+    await read.promise
+    await test.owner.users.setInstanceRoles({ userId: robot.userId, instanceRoles: [InstanceRole.IAM_OWNER] })
+    await viewer.page.getByRole('button', { name: 'Create key' }).waitFor()
     await viewer.close()
   })
 
@@ -138,7 +166,8 @@ describeConsole('the console while things change', (test) => {
       .waitFor()
     expect(await test.page.getByText('What happens next').count()).toBe(1)
     await test.page.unroute('**/console/api/**')
-    await test.page.getByRole('alert').waitFor({ state: 'detached' })
+    // A load that failed says so beside the banner.
+    await test.page.getByRole('alert').first().waitFor({ state: 'detached' })
   })
 
   it('says in an outage too how old it is, if it could not be loaded before', async () => {

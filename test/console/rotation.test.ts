@@ -56,7 +56,8 @@ describeConsole(
         .getByText(/What is shown is .* old/)
         .waitFor()
       next = await instance.startReplica({ KEYTURN_LISTEN: `127.0.0.1:${port}` })
-      await page.getByRole('alert').waitFor({ state: 'detached' })
+      // A load that failed says so beside the banner.
+      await page.getByRole('alert').first().waitFor({ state: 'detached' })
       await page.reload()
       await page.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
       await page.getByText('What happens next').waitFor()

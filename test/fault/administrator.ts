@@ -21,6 +21,7 @@ const TOKEN_LIFE_MILLIS = (TOKEN_LIFETIME_SECONDS - 1) * 1000
 
 interface AccessToken {
   readonly text: string
+  /** When it was asked for: it was issued no sooner. */
   readonly at: number
 }
 
@@ -108,9 +109,10 @@ export class Administrator {
   async #accessToken(): Promise<AccessToken | undefined> {
     if (this.#token !== undefined && performance.now() - this.#token.at < MAX_AGE_SECONDS * 1000) return this.#token
     for (const replica of shuffled(this.#replicas.all)) {
+      const at = performance.now()
       const result = await askForToken(this.#send, replica, { ...this.#replicas.admin, scope: SCOPE })
       if (result.kind !== 'issued') continue
-      this.#token = { text: result.token, at: performance.now() }
+      this.#token = { text: result.token, at }
       return this.#token
     }
     return undefined

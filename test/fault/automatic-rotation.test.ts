@@ -69,8 +69,9 @@ it('rotates keys by itself under load without one failed verification, and refus
 
   const verifier = new Verifier({ replicas, send, ledger })
   const stopLoad = startTokenLoad(all, async (replica) => {
+    const askedAt = Date.now()
     const result = await askForToken(send, replica, robot)
-    if (result.kind === 'issued') verifier.verify(result.token, replica)
+    if (result.kind === 'issued') verifier.verify(result.token, replica, askedAt)
     else if (result.kind === 'rejected') ledger.wrong(`replica ${replica.name} says that a good secret is wrong`)
     else ledger.tokenFailures[result.failure] += 1
     if (result.kind === 'issued') ledger.tokenTimes.push(performance.now())

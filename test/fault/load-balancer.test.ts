@@ -127,7 +127,7 @@ describeUnless(WITHOUT_HAPROXY)('two replicas behind HAProxy, which stop or die,
     const impatient = join(folder, 'haproxy.cfg')
     const config = await readFile(HAPROXY_CONFIG, 'utf8')
     expect(config.match(/timeout (client|server) 70s/g)).toHaveLength(2)
-    await writeFile(impatient, config.replace(/timeout (client|server) 70s/g, 'timeout $1 2s'))
+    await writeFile(impatient, config.replace(/timeout (client|server) 70s/g, 'timeout $1 8s'))
     await startBalancer(impatient)
 
     const health = watchHealth(url)

@@ -5,7 +5,7 @@ import { execFile } from 'node:child_process'
 import { chmod, chown, copyFile, mkdir, readdir, readFile, realpath, symlink, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
 import { describeUnless, NOT_ROOT } from '../support/unless.ts'
 
@@ -36,8 +36,9 @@ interface Place {
   readonly user?: { readonly uid: number; readonly gid: number }
 }
 
-/** How long a program may take, in milliseconds. */
-const TIMEOUT = 170_000
+/** How long a program may take, in milliseconds, on a machine that compiles and installs other things besides. */
+const TIMEOUT = 570_000
+jest.setTimeout(600_000)
 
 /** Runs a program with nothing of the environment of the tests, and returns what it prints. */
 async function run(program: string, args: readonly string[], { cwd, node, user }: Place): Promise<string> {

@@ -9,8 +9,8 @@ import { MAX_AGE_SECONDS, TOKEN_LIFETIME_SECONDS } from './replicas.ts'
 
 const WEB_KEYS = 'iam.webkey.v2beta.WebKeyService'
 const EVERY_MILLIS = 100
-/** A replica hears of a change at the latest at its next comparison of versions, a second later, and reads it then. */
-const HEARING_MILLIS = 1500
+/** A replica hears of a change at the latest at its next comparison of versions, a second later, and reads it when it gets the CPU. */
+const HEARING_MILLIS = 3000
 /** From then on every verifier has a key set with the new key. */
 const ACTIVATE_AFTER_MILLIS = MAX_AGE_SECONDS * 1000 + HEARING_MILLIS
 /** From then on no token is left that the key has signed. */

@@ -10,9 +10,9 @@ import { collect } from '../support/keyturn.ts'
 import { SYSTEM_FOLDERS } from './toolchains.ts'
 
 /** How long a verifier may take to listen, in milliseconds. A cold JVM beside others takes longest. */
-const START_TIMEOUT = 60_000
-/** How long one verification may take, in milliseconds. */
-const VERIFY_TIMEOUT = 10_000
+const START_TIMEOUT = 150_000
+/** How long one verification may take, in milliseconds, on a machine that is busy with other things. */
+const VERIFY_TIMEOUT = 60_000
 /** How long a verifier may take to end, in milliseconds. */
 const STOP_TIMEOUT = 10_000
 

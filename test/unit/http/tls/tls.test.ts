@@ -16,6 +16,8 @@ import { removeFolder, temporaryFolder } from '../../../support/keyturn.ts'
 import { createRecordingLog, type RecordingLog } from '../../../support/log.ts'
 
 const FIXTURES = join(import.meta.dirname, '../../../support/tls')
+/** Longer than a handshake takes on a busy machine. */
+const SHORT: Partial<Limits> = { headTimeout: 1_500, checkInterval: 50 }
 
 let folder: string
 let log: RecordingLog
@@ -125,7 +127,7 @@ describe('TLS', () => {
     ['408', 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: '],
     ['431', `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(DEFAULT_LIMITS.maxHeadBytes)}\r\n\r\n`],
   ])('says in a %s, which no route answers, to stay with https [RFC 6797 §7.1]', async (status, bytes) => {
-    const socket = await handshake(await start({ headTimeout: 300, checkInterval: 50 }))
+    const socket = await handshake(await start(SHORT))
     socket.on('error', () => {})
     socket.write(bytes)
     let text = ''
@@ -147,7 +149,7 @@ describe('TLS', () => {
   })
 
   it('closes a connection with an incomplete request head', async () => {
-    const socket = await handshake(await start({ headTimeout: 300, checkInterval: 50 }))
+    const socket = await handshake(await start(SHORT))
     socket.on('error', () => {})
     socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ')
     let text = ''
