@@ -2,15 +2,42 @@
  * A wire between a client and PostgreSQL that knows where a statement begins and ends, and can freeze at one: what a client
  * does that is stopped there, or whose network breaks.
  */
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { freePort } from './free-port.ts'
+import { NOT_LINUX } from './unless.ts'
 
 /**
  * What the server still gets of the statement at which it freezes: nothing; all but its last message, or half of its only
- * one; all of it, and the client gets no answer.
+ * one; the same, and from then on no packet of TCP either, as if the cable was cut; all of it, and the client gets no answer.
  */
-export type FreezePoint = 'before' | 'within' | 'after'
+export type FreezePoint = 'before' | 'within' | 'cut' | 'after'
+
+/** Why a cable cannot be cut; undefined if it can. */
+export const WITHOUT_CUTS = NOT_LINUX ?? withoutPython()
+
+/** Attaches a filter to the socket that is inherited as fd 3 (SO_ATTACH_FILTER): the kernel drops what arrives, and acknowledges nothing. */
+const DROP_ALL = `
+import ctypes, socket, struct
+instructions = ctypes.create_string_buffer(struct.pack('HBBI', 6, 0, 0, 0))
+program = struct.pack('HP', 1, ctypes.addressof(instructions))
+socket.socket(fileno=3).setsockopt(socket.SOL_SOCKET, 26, program)`
+
+function withoutPython(): string | undefined {
+  try {
+    execFileSync('python3', ['-c', 'import ctypes'], { stdio: 'ignore' })
+    return undefined
+  } catch {
+    return 'python3 does not work'
+  }
+}
+
+async function cut(socket: Socket): Promise<void> {
+  const python = spawn('python3', ['-c', DROP_ALL], { stdio: ['ignore', 'inherit', 'inherit', socket] })
+  const [code] = await once(python, 'exit')
+  if (code !== 0) throw new Error('the cable could not be cut')
+}
 
 /** A running proxy. */
 export interface StatementProxy {
@@ -47,14 +74,13 @@ export async function startStatementProxy(targetPort: number): Promise<Statement
     if (held === undefined) send()
     else held.push(send)
   }
-  const freeze = (sprung: () => void): void => {
+  const freeze = (): void => {
     held = []
     trap = undefined
     // What the server sends then fills the buffers between the two, as if its client did not read any more.
     for (const far of servers) far.pause()
-    sprung()
   }
-  const forward = ({ messages, statement }: Flight, far: Socket): void => {
+  const forward = ({ messages, statement }: Flight, near: Socket, far: Socket): void => {
     if (statement !== '') statements.push(statement)
     if (statement === '' || trap === undefined || !trap.isAt(statement)) {
       pass(() => far.write(Buffer.concat(messages)))
@@ -62,9 +88,9 @@ export async function startStatementProxy(targetPort: number): Promise<Statement
     }
     const { point, sprung } = trap
     const [now, later] = split(messages, point)
-    far.write(now)
-    freeze(sprung)
-    pass(() => far.write(later))
+    far.write(now, () => void (point === 'cut' ? cut(far) : Promise.resolve()).then(sprung, sprung))
+    freeze()
+    pass(() => (point === 'cut' ? near.destroy() : far.write(later)))
   }
 
   const server = createServer((near) => {
@@ -82,7 +108,7 @@ export async function startStatementProxy(targetPort: number): Promise<Statement
     }
     const flights = flightsOf()
     near.on('data', (data) => {
-      for (const flight of flights(data)) forward(flight, far)
+      for (const flight of flights(data)) forward(flight, near, far)
     })
     far.on('data', (data) => pass(() => near.write(data)))
   })
@@ -118,7 +144,7 @@ function split(messages: readonly Buffer[], point: FreezePoint): readonly [Buffe
   const all = Buffer.concat(messages)
   const last = messages.at(-1)?.length ?? 0
   const within = messages.length > 1 ? all.length - last : Math.floor(all.length / 2)
-  const at = { before: 0, within, after: all.length }[point]
+  const at = { before: 0, within, cut: within, after: all.length }[point]
   return [all.subarray(0, at), all.subarray(at)]
 }
 

@@ -23,12 +23,12 @@ export interface TransactionLimits {
 export interface LockingLimits {
   /** One wait for a lock. It also removes a client that is gone from the queue. */
   readonly lockTimeout: number
-  /** How long the client may acknowledge nothing of a response. The idle timeout begins only after the response. */
-  readonly tcpUserTimeout: number
   /**
-   * The whole transaction. It also ends a transaction whose client sends an incomplete message, which the idle timeout does
-   * not. PostgreSQL has this setting from version 17 on.
+   * How long the machine of the client may acknowledge nothing: of a response, during which the idle timeout does not run, and of
+   * keepalive probes, in the middle of a message, during which no timeout runs before PostgreSQL 17.
    */
+  readonly tcpUserTimeout: number
+  /** The whole transaction, also while its message is incomplete. PostgreSQL has this setting from version 17 on. */
   readonly transactionTimeout: number
 }
 
@@ -125,6 +125,9 @@ function settingsOf({ statementTimeout, idleTimeout, locking }: TransactionLimit
     settings.push(
       `set local lock_timeout = ${locking.lockTimeout}`,
       `set local tcp_user_timeout = ${locking.tcpUserTimeout}`,
+      'set local tcp_keepalives_idle = 2',
+      'set local tcp_keepalives_interval = 1',
+      'set local tcp_keepalives_count = 2',
       `select set_config('transaction_timeout', '${locking.transactionTimeout}', true) ` +
         `where current_setting('server_version_num')::int >= ${TRANSACTION_TIMEOUT_SINCE}`,
     )

@@ -131,7 +131,8 @@ export function describeFrozenClient({ version, obstacle, points, at, shared }: 
       statement === statements.length || (statement === statements.length - 1 && point === 'after')
 
     function expected(statement: number, point: FreezePoint): object {
-      const isDone = isUntouched(statement, point)
+      // A client that is cut off does not get to go on.
+      const isDone = isUntouched(statement, point) && point !== 'cut'
       const outcome = isDone ? 'created' : isAtCommit(statement, point) ? unknown : unavailable
       return { statement, point, outcome, isThere: isDone, isRevoked: true }
     }
