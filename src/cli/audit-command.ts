@@ -84,7 +84,7 @@ async function follow(io: Io, options: AuditOptions): Promise<void> {
     format: (followed) => {
       if (output === 'table') return printableLines(row(followed.event ?? create(AuditEventSchema)).join('  '))
       const json = toJson(FollowedAuditEventSchema, followed)
-      return output === 'yaml' ? `---\n${formatYaml(json)}` : JSON.stringify(json)
+      return printableLines(output === 'yaml' ? `---\n${formatYaml(json)}` : JSON.stringify(json))
     },
     onBegin: () => {
       if (output === 'table') io.stdout.write(`${painter(io, 'stdout', 'bold')(HEADING.join('  '))}\n`)

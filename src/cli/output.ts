@@ -49,9 +49,9 @@ export function formatIn(argv: readonly string[]): OutputFormat {
  */
 export function printJson(io: Io, options: OutputOptions, json: JsonValue, text: (heading: Paint) => string): void {
   const format = formatOf(options)
-  io.stdout.write(
-    `${format === 'table' ? printableLines(text(painter(io, 'stdout', 'bold'))) : formatJson(json, format)}\n`,
-  )
+  const printed = format === 'table' ? text(painter(io, 'stdout', 'bold')) : formatJson(json, format)
+  // In the strings of JSON and YAML an escape sequence is the same character.
+  io.stdout.write(`${printableLines(printed)}\n`)
 }
 
 /** Prints warnings on standard error, one a line. */

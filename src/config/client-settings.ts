@@ -20,7 +20,8 @@ interface ClientSetting {
 export const CLIENT_SETTINGS = [
   {
     variable: 'KEYTURN_TOKEN',
-    meaning: 'A personal access token. Commands call the server with it, instead of with client credentials.',
+    meaning:
+      'A personal access token. Commands call the server at `KEYTURN_BASE_URL` with it, instead of with client credentials.',
   },
   { variable: 'KEYTURN_CONTEXT', flag: '--context', meaning: 'The context to use.' },
   {

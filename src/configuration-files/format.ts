@@ -2,10 +2,29 @@
  * Documents as the text of a file.
  */
 import type { JsonObject } from '@bufbuild/protobuf'
-import { stringify } from 'yaml'
+import { Document, visit } from 'yaml'
+import { printable } from '../domain/printable.ts'
 
-/** YAML with one document each, or a JSON array. Ends with a line break. */
+/**
+ * YAML with one document each, or a JSON array. Ends with a line break. What a terminal would not show stands as an escape sequence, which
+ * JSON and the double quotes of YAML both have.
+ */
 export function formatDocuments(documents: readonly JsonObject[], format: 'yaml' | 'json'): string {
-  if (format === 'json') return `${JSON.stringify(documents, null, 2)}\n`
-  return documents.map((document) => stringify(document, { lineWidth: 0, version: '1.2' })).join('---\n')
+  const text = format === 'json' ? `${JSON.stringify(documents, null, 2)}\n` : documents.map(toYaml).join('---\n')
+  return text.split('\n').map(printable).join('\n')
+}
+
+function toYaml(json: JsonObject): string {
+  const document = new Document(json, { version: '1.2' })
+  visit(document, {
+    Scalar(_, node) {
+      if (typeof node.value === 'string' && isConcealing(node.value)) node.type = 'QUOTE_DOUBLE'
+    },
+  })
+  return document.toString({ lineWidth: 0 })
+}
+
+/** Lines may stand as lines. */
+function isConcealing(text: string): boolean {
+  return text.split('\n').some((line) => printable(line) !== line)
 }

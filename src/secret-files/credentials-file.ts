@@ -1,7 +1,7 @@
 /**
  * The file with an administrator's credentials: written by the server and by `recover`, read by the command line.
  */
-import { lstat, readFile, rename } from 'node:fs/promises'
+import { type FileHandle, lstat, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DomainError } from '../domain/errors.ts'
 import { type Draft, discardingAtFailure, writeDraft } from './durable-file.ts'
@@ -114,22 +114,43 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** @throws {Error} that says what to do, if the file is missing or is not a credentials file. */
-export async function readCredentials(path: string): Promise<Credentials> {
-  let text: string
-  try {
-    text = await readFile(path, 'utf8')
-  } catch (error) {
+/**
+ * Reads the file.
+ *
+ * @param mustBeOwn Refuses a file that somebody else than this user and root can have written, as it may come with the folder that a
+ * command is started in.
+ * @throws {Error} that says what to do, if the file is missing or is not a credentials file.
+ */
+export async function readCredentials(path: string, { mustBeOwn = false } = {}): Promise<Credentials> {
+  const file = await open(path).catch((cause: unknown) => {
     throw new Error(
       `cannot read the credentials file ${path}: name one with --credentials or KEYTURN_CREDENTIALS; ` +
         '"keyturn serve" writes it when it starts on an empty database',
-      { cause: error },
+      { cause },
     )
+  })
+  try {
+    if (mustBeOwn) await assertOwn(path, file)
+    const credentials = parseCredentials(await file.readFile('utf8'))
+    if (credentials !== undefined) return credentials
+  } finally {
+    await file.close()
   }
-  const credentials = parseCredentials(text)
-  if (credentials !== undefined) return credentials
   throw new Error(
     `${path} is not a credentials file: it must be JSON with base_url, token_endpoint, client_id and client_secret`,
+  )
+}
+
+async function assertOwn(path: string, file: FileHandle): Promise<void> {
+  const { uid, mode } = await file.stat()
+  const user = process.geteuid?.()
+  // Windows has neither.
+  if (user === undefined) return
+  const isOwn = uid === user || uid === 0
+  if (isOwn && (mode & 0o022) === 0) return
+  throw new Error(
+    `${path} is not used, because ${isOwn ? 'others can write it' : 'it belongs to another user'}: look at its content; ` +
+      'if you trust it, make it yours (chown) and writable by nobody else (chmod go-w)',
   )
 }
 

@@ -60,13 +60,7 @@ async function find(io: Pick<Io, 'env'>, options: ConnectionOptions): Promise<Fo
   if (options.credentials !== undefined) return await inFile(credentialsFileFrom(options, env))
   if (options.context !== undefined) return await inContext(contextsOf(io), options.context)
   const token = clientVariable(env, 'KEYTURN_TOKEN')
-  if (token !== undefined) return await withToken(io, token)
-  return await stored(io)
-}
-
-/** What variables, the context in use, or else the data directory say. */
-async function stored(io: Pick<Io, 'env'>): Promise<Found> {
-  const { env } = io
+  if (token !== undefined) return withToken(token, clientVariable(env, 'KEYTURN_BASE_URL'))
   const named = clientVariable(env, 'KEYTURN_CONTEXT')
   if (named !== undefined) return await inContext(contextsOf(io), named)
   if (!namesCredentials(env) && userConfigFolder(env) !== null) {
@@ -77,19 +71,13 @@ async function stored(io: Pick<Io, 'env'>): Promise<Found> {
   return await inFile(credentialsFileFrom({}, env))
 }
 
-/** The address is the one that the variable for it has, or that of what would be used without the token. */
-async function withToken(io: Pick<Io, 'env'>, token: string): Promise<Found> {
-  const identity: Identity = { kind: 'personal access token', token }
-  const baseUrl = clientVariable(io.env, 'KEYTURN_BASE_URL')
-  if (baseUrl !== undefined) return { baseUrl: checkedUrl(baseUrl), tokenEndpoint: undefined, identity, files: {} }
-  try {
-    return { ...(await stored(io)), identity }
-  } catch (cause) {
-    throw new Error(
-      'KEYTURN_TOKEN is set, and the address of the server is not known: set KEYTURN_BASE_URL, or choose a context',
-      { cause },
-    )
+/** Never to the address in a file: the one in the working folder may come with a repository. */
+function withToken(token: string, baseUrl: string | undefined): Found {
+  if (baseUrl === undefined) {
+    throw new Error('KEYTURN_TOKEN is sent to the address in KEYTURN_BASE_URL and to no other: set KEYTURN_BASE_URL')
   }
+  const identity = { kind: 'personal access token', token } as const
+  return { baseUrl: checkedUrl(baseUrl), tokenEndpoint: undefined, identity, files: {} }
 }
 
 /** @throws {Error} if a secret would go to another host in clear. */
@@ -106,7 +94,7 @@ function checkedUrl(text: string): string {
 }
 
 async function inFile(path: string): Promise<Found> {
-  const { base_url, token_endpoint, client_id, client_secret } = await readCredentials(path)
+  const { base_url, token_endpoint, client_id, client_secret } = await readCredentials(path, { mustBeOwn: true })
   return {
     baseUrl: base_url,
     tokenEndpoint: token_endpoint,

@@ -78,7 +78,9 @@ export function loginCommand(io: Io): Command {
 }
 
 async function fromFile(path: string): Promise<Login> {
-  const { base_url, token_endpoint, client_id, client_secret } = await readCredentials(resolve(path))
+  const { base_url, token_endpoint, client_id, client_secret } = await readCredentials(resolve(path), {
+    mustBeOwn: true,
+  })
   return {
     baseUrl: base_url,
     tokenEndpoint: token_endpoint,

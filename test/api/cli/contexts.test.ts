@@ -1,4 +1,4 @@
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { type AdminCredentials, removeFolder, runKeyturnInProcess, temporaryFolder } from '../../support/keyturn.ts'
@@ -252,7 +252,7 @@ describe('the server and the caller of a command', () => {
       current: await codeOfList([]),
       context: await codeOfList(['--context', 'spoilt']),
       credentials: await codeOfList(['--credentials', good], { KEYTURN_CONTEXT: 'spoilt', KEYTURN_TOKEN: 'wrong' }),
-      token: await codeOfList([], { KEYTURN_TOKEN, KEYTURN_CONTEXT: 'spoilt' }),
+      token: await codeOfList([], { KEYTURN_TOKEN, KEYTURN_BASE_URL: admin.base_url, KEYTURN_CONTEXT: 'spoilt' }),
       contextVariable: await codeOfList([], { KEYTURN_CONTEXT: 'good', KEYTURN_CREDENTIALS: spoilt }),
       credentialsVariable: await codeOfList([], { KEYTURN_CREDENTIALS: spoilt }),
       dataDirectory: await codeOfList([], { KEYTURN_DATA_DIR: home }),
@@ -274,11 +274,6 @@ describe('the server and the caller of a command', () => {
   it('can be KEYTURN_TOKEN and KEYTURN_BASE_URL alone', async () => {
     const env = { KEYTURN_TOKEN: personalAccessToken, KEYTURN_BASE_URL: admin.base_url }
     expect((await runKeyturnInProcess(['keys', 'list'], env)).code).toBe(0)
-    expect(await runKeyturnInProcess(['keys', 'list'], { ...env, KEYTURN_BASE_URL: '' })).toEqual(
-      refuses(
-        'KEYTURN_TOKEN is set, and the address of the server is not known: set KEYTURN_BASE_URL, or choose a context',
-      ),
-    )
     expect(await runKeyturnInProcess(['keys', 'list'], { ...env, KEYTURN_TOKEN: 'wrong' })).toEqual({
       code: 1,
       stdout: '',
@@ -289,6 +284,38 @@ describe('the server and the caller of a command', () => {
     expect((await runKeyturnInProcess(generate, env)).code).toBe(0)
     expect(JSON.parse(await readFile(out, 'utf8'))).toMatchObject({ token_endpoint: admin.token_endpoint })
     await rm(out)
+  })
+
+  it('are never KEYTURN_TOKEN and an address that stands in a file', async () => {
+    const { dataDir } = terminal.server
+    await login('--name', 'good')
+    for (const env of [{}, { KEYTURN_CONTEXT: 'good' }, { KEYTURN_DATA_DIR: dataDir }, { KEYTURN_BASE_URL: '' }]) {
+      expect(await keyturn(['keys', 'list'], undefined, { ...env, KEYTURN_TOKEN: personalAccessToken })).toEqual(
+        refuses('KEYTURN_TOKEN is sent to the address in KEYTURN_BASE_URL and to no other: set KEYTURN_BASE_URL'),
+      )
+    }
+  })
+
+  it.each([
+    ['that others can write', (file: string) => chmod(file, 0o666), 'others can write it'],
+    ['that its group can write', (file: string) => chmod(file, 0o620), 'others can write it'],
+    ...(process.getuid?.() === 0
+      ? [['of another user', (file: string) => chown(file, 4321, 4321), 'it belongs to another user'] as const]
+      : []),
+  ] as const)('are not those of a credentials file %s', async (_, change, why) => {
+    const folder = join(home, '.keyturn')
+    const file = join(folder, 'admin.json')
+    await mkdir(folder, { recursive: true })
+    await writeFile(file, JSON.stringify(admin), { mode: 0o600 })
+    expect(await codeOfList([], { KEYTURN_DATA_DIR: folder })).toBe(0)
+    await change(file)
+    const refused = refuses(
+      `${file} is not used, because ${why}: look at its content; if you trust it, make it yours (chown) and writable by nobody else (chmod go-w)`,
+    )
+    expect(await keyturn(['keys', 'list'], undefined, { KEYTURN_DATA_DIR: folder })).toEqual(refused)
+    expect(await keyturn(['keys', 'list', '--credentials', file])).toEqual(refused)
+    expect(await keyturn(['login', '--credentials', file, '--name', 'new'])).toEqual(refused)
+    await rm(folder, { recursive: true })
   })
 
   it('do not concern a server, which takes their variables for no mistake', async () => {

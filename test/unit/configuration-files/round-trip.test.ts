@@ -8,6 +8,7 @@ import { ConfigurationSchema } from '../../../gen/iam/config/v2/configuration_pb
 import { parseConfiguration } from '../../../src/configuration-files/configuration.ts'
 import { formatDocuments } from '../../../src/configuration-files/format.ts'
 import { documentsFrom } from '../../../src/configuration-files/to-documents.ts'
+import { printable } from '../../../src/domain/printable.ts'
 
 /** Texts that YAML gives a meaning to, and any others. */
 const text = fc.oneof(
@@ -29,6 +30,8 @@ const text = fc.oneof(
     '|',
     '2030-01-01',
     ' a ',
+    '\u009b31m',
+    'a\u202eb\u2066',
   ),
   fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme' }),
   fc.string({ minLength: 1, maxLength: 20, unit: 'binary' }),
@@ -119,6 +122,8 @@ describe('a configuration', () => {
       fc.property(configuration, (message) => {
         const file = { name: `copy.${format}`, text: formatDocuments(documentsFrom(message), format) }
         expect(contentOf(parseConfiguration([file]).configuration)).toEqual(contentOf(message))
+        // And a terminal shows all of it.
+        expect(file.text.split('\n').map(printable).join('\n')).toBe(file.text)
       }),
       { numRuns: 100 },
     )
