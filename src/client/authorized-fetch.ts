@@ -28,7 +28,8 @@ export function createAuthorizedFetch(tokens: TokenSource, options: AuthorizedFe
   const origins = new Set(options.origins.map((origin) => new URL(origin).origin))
 
   return async (input, init = {}) => {
-    const request = typeof input === 'object' && 'headers' in input ? input : undefined
+    // A copy: what is sent is what is checked here, though the caller's object may change until there is a token.
+    const request = input instanceof Request ? new Request(input) : undefined
     const url = request?.url ?? String(input)
     const { origin } = new URL(url)
     if (!origins.has(origin)) throw new TypeError(`a token for ${[...origins].join(' and ')} is not sent to ${origin}`)
@@ -36,7 +37,7 @@ export function createAuthorizedFetch(tokens: TokenSource, options: AuthorizedFe
     const headers = new Headers(init.headers ?? request?.headers)
     const signal = init.signal ?? request?.signal
     const method = methodOf(init.method ?? request?.method ?? 'GET')
-    const sendWith = async (token: string, target: typeof input): Promise<Response> => {
+    const sendWith = async (token: string, target: string | Request): Promise<Response> => {
       headers.set('authorization', `${dpop === undefined ? 'Bearer' : 'DPoP'} ${token}`)
       if (dpop !== undefined) headers.set('dpop', await dpop.proof({ method, url, accessToken: token }))
       const response = await send(target, { ...init, headers })
@@ -45,10 +46,10 @@ export function createAuthorizedFetch(tokens: TokenSource, options: AuthorizedFe
     }
 
     const token = await tokens.token({ signal })
-    let response = await sendWith(token, request?.clone() ?? input)
+    let response = await sendWith(token, request?.clone() ?? url)
     if (dpop !== undefined && asksForNonce(response.headers) && !isStream(init.body)) {
       await discard(response)
-      response = await sendWith(token, request?.clone() ?? input)
+      response = await sendWith(token, request?.clone() ?? url)
     }
     if (response.status !== 401 || isStream(init.body)) return response
     if (!INVALID_TOKEN.test(response.headers.get('www-authenticate') ?? '')) return response
@@ -56,7 +57,7 @@ export function createAuthorizedFetch(tokens: TokenSource, options: AuthorizedFe
     const renewed = await tokens.token({ signal })
     if (renewed === token) return response
     await discard(response)
-    return await sendWith(renewed, input)
+    return await sendWith(renewed, request ?? url)
   }
 }
 

@@ -5,7 +5,7 @@
 import { X509Certificate } from 'node:crypto'
 import { DomainError } from '../domain/errors.ts'
 import type { IssuerKey } from '../domain/federation/issuer-keys.ts'
-import { parsePublicJwk, parseUserKeys } from './user-key.ts'
+import { parsePublicJwk, parseUserKeys, readUserKeys } from './user-key.ts'
 
 /** In a bundle, keys for X.509-SVIDs are beside those for JWT-SVIDs (SPIFFE Trust Domain and Bundle §4.2.2). */
 const X509_SVID = 'x509-svid'
@@ -22,7 +22,8 @@ const MAX_CERTIFICATES = 10
 /** The keys for signatures of JWTs, as `parseUserKeys`. @throws {DomainError} `trusted_issuer_invalid` that says which key is wrong and why. */
 export function parseIssuerKeys(json: string): readonly IssuerKey[] {
   try {
-    return parseUserKeys(forSignatures(json))
+    const document = parseSet(json)
+    return document === undefined ? parseUserKeys(json) : readUserKeys({ keys: signatureKeysOf(document) })
   } catch (error) {
     if (!(error instanceof DomainError)) throw error
     throw new DomainError('trusted_issuer_invalid', error.message, { cause: error })
@@ -65,12 +66,10 @@ export function parseCaCertificates(pem: string): string {
   }
 }
 
-/** The same set without the keys for X.509-SVIDs, and with those for JWT-SVIDs as keys for signatures. */
-function forSignatures(json: string): string {
-  const document = parseSet(json)
-  if (document === undefined) return json
-  const keys = document.keys.filter((key) => useOf(key) !== X509_SVID)
-  return JSON.stringify({ keys: keys.map((key) => (useOf(key) === JWT_SVID ? { ...key, use: 'sig' } : key)) })
+/** The keys of a set without those for X.509-SVIDs, and with those for JWT-SVIDs as keys for signatures. */
+function signatureKeysOf({ keys }: KeySet): readonly object[] {
+  const used = keys.filter((key) => useOf(key) !== X509_SVID)
+  return used.map((key) => (useOf(key) === JWT_SVID ? { ...key, use: 'sig' } : key))
 }
 
 function usableKey(key: object): readonly IssuerKey[] {

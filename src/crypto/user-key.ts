@@ -32,7 +32,12 @@ const ED25519_ALGORITHMS = ['EdDSA', 'Ed25519']
  * @throws {DomainError} `user_key_invalid` that says which key is wrong and why.
  */
 export function parseUserKeys(json: string): readonly UserJwk[] {
-  const document = parseObject(json)
+  return readUserKeys(parseJson(json))
+}
+
+/** The same for JSON that has been parsed. */
+export function readUserKeys(document: unknown): readonly UserJwk[] {
+  if (!isObject(document)) refuse('it must be a JWK or a JWK Set: a JSON object')
   const isSet = document.keys !== undefined
   if (isSet && !Array.isArray(document.keys)) refuse('"keys" must be an array of JWKs')
   const entries: readonly unknown[] = Array.isArray(document.keys) ? document.keys : [document]
@@ -43,12 +48,6 @@ export function parseUserKeys(json: string): readonly UserJwk[] {
   assertDifferent(keys.map((key) => JSON.stringify(thumbprintMembers(key))))
   assertDifferent(keys.flatMap(({ kid }) => (kid === undefined ? [] : [kid])))
   return keys
-}
-
-function parseObject(json: string): Members {
-  const document = parseJson(json)
-  if (!isObject(document)) refuse('it must be a JWK or a JWK Set: a JSON object')
-  return document
 }
 
 function parseJson(json: string): unknown {

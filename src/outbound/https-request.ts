@@ -2,8 +2,8 @@
  * Sends https requests to servers that are not trusted beyond their certificate: no redirects, no proxies, a bounded number of bytes, and only
  * to addresses that the policy allows.
  *
- * Each address is checked when it is connected to, not before: the addresses that the name resolved to are filtered, and what is left of
- * them is what the socket gets, so that a name cannot resolve to another address in between (DNS rebinding).
+ * Addresses are checked when they are connected to, not before: the socket gets those that were checked, so that a name cannot resolve to
+ * another one in between (DNS rebinding). A name is refused if one of its addresses is.
  */
 import { lookup as lookupHost } from 'node:dns'
 import type { IncomingMessage } from 'node:http'
@@ -69,11 +69,12 @@ export function createSendHttps({
 
   const allowedAddresses: LookupFunction = (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, addresses) => {
-      const allowed = (addresses ?? []).filter(({ address }) => allows(address))
-      const [first] = allowed
-      if (error !== null) callback(error, [])
-      else if (first === undefined) callback(refused(addresses[0]?.address ?? ''), [])
-      else if (options.all === true) callback(null, allowed)
+      const [first] = addresses ?? []
+      // Also one of several: which of them is connected to is decided later, and may change.
+      const forbidden = addresses?.find(({ address }) => !allows(address))
+      if (first === undefined) callback(error ?? new FetchFailure('has a name without addresses'), [])
+      else if (forbidden !== undefined) callback(refused(forbidden.address), [])
+      else if (options.all === true) callback(null, addresses)
       else callback(null, first.address, first.family)
     })
   }

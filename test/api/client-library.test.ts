@@ -208,4 +208,26 @@ describe('fetch with a token', () => {
     const send = createAuthorizedFetch(tokens, { origins: [issuer] })
     await expect(send('https://evil.example.com/')).rejects.toThrow('is not sent to https://evil.example.com')
   })
+
+  it('sends it to the address that it checked, whatever the caller changes meanwhile', async () => {
+    const sent: string[] = []
+    const record = async (input: string | URL | Request) => {
+      sent.push(input instanceof Request ? input.url : String(input))
+      return new Response()
+    }
+    const send = createAuthorizedFetch(tokens, { origins: [issuer], fetch: record })
+    const evil = 'https://evil.example.com/'
+    const moving = new URL(list())
+    const sending = send(moving)
+    moving.host = 'evil.example.com'
+    await sending
+    const allowedAtFirst = () => {
+      const answers = [list()]
+      return () => answers.pop() ?? evil
+    }
+    await send({ toString: allowedAtFirst() } as unknown as URL)
+    const posing = Object.defineProperty(new Request(evil), 'url', { get: allowedAtFirst() })
+    await expect(send(posing)).rejects.toThrow('is not sent to')
+    expect(sent).toEqual([list(), list()])
+  })
 })

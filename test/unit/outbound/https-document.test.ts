@@ -267,14 +267,17 @@ describe('the address of a document', () => {
     expect(server.requests).toEqual([])
   })
 
-  it('is one of those that are allowed, if a name has several', async () => {
-    const server = await start(authority, authority.issue({ names: ['issuer.example'] }))
-    server.answer('/', json('good'))
-    const { lookup } = resolving(['10.0.0.1', '127.0.0.1', '::1'])
-    expect(await outcomeOf(`https://issuer.example:${server.port}/`, { networks: ['127.0.0.1'], lookup })).toBe(
-      '"good"',
-    )
-  })
+  it.each([[['127.0.0.1', '10.0.0.1']], [['10.0.0.1', '127.0.0.1']]])(
+    'is refused for a name that resolves to it beside one that is allowed: %j',
+    async (addresses) => {
+      const server = await start(authority, authority.issue({ names: ['issuer.example'] }))
+      server.answer('/', json('good'))
+      const url = `https://issuer.example:${server.port}/`
+      const outcome = await outcomeOf(url, { networks: ['127.0.0.1'], lookup: resolving(addresses).lookup })
+      expect(outcome).toBe(`${url} ${refusal('10.0.0.1')}`)
+      expect(server.requests).toEqual([])
+    },
+  )
 
   it('is asked for once, and connected to as it was checked, so that a name cannot be bound to another one (DNS rebinding)', async () => {
     const server = await start(authority, authority.issue({ names: ['rebind.example'] }))
