@@ -7,6 +7,7 @@
  *
  * Nothing else may open the file: a process loses its POSIX locks on a file when it closes any descriptor of it.
  */
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { makeFolder } from './make-folder.ts'
@@ -35,7 +36,9 @@ export async function lockDataDirectory(folder: string): Promise<DataDirectoryLo
 
   let lock: DatabaseSync | undefined
   try {
-    lock = new DatabaseSync(join(folder, LOCK_FILE), { timeout: 0 })
+    const file = join(folder, LOCK_FILE)
+    makeLockFile(file)
+    lock = new DatabaseSync(file, { timeout: 0 })
     // In the journal mode WAL an exclusive transaction would let readers in.
     lock.exec('pragma journal_mode = delete; begin exclusive')
   } catch (error) {
@@ -50,6 +53,15 @@ export async function lockDataDirectory(folder: string): Promise<DataDirectoryLo
   // Holds on to the lock even if the caller does not: the garbage collector would close it.
   process.on('exit', release)
   return { release }
+}
+
+/** SQLite would make it readable for other users, who could then hold a shared lock. */
+function makeLockFile(path: string): void {
+  try {
+    writeFileSync(path, '', { flag: 'wx', mode: 0o600 })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
 }
 
 function unusable(folder: string, cause: unknown): Error {

@@ -3,10 +3,11 @@
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import type { Socket } from 'node:net'
 import type { ListenAddress } from '../../config/values.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 
-/** More are closed at once. They must not use up the open files that the server needs for its work. */
+/** A further one closes the oldest. They must not use up the open files that the server needs for its work. */
 const MAX_CONNECTIONS = 50
 
 /**
@@ -36,7 +37,13 @@ export async function serveMetrics(
       },
     )
   })
-  server.maxConnections = MAX_CONNECTIONS
+  const connections = new Set<Socket>()
+  server.on('connection', (socket) => {
+    connections.add(socket)
+    socket.once('close', () => connections.delete(socket))
+    const [oldest] = connections
+    if (connections.size > MAX_CONNECTIONS) oldest?.destroy()
+  })
   try {
     server.listen(address)
     await once(server, 'listening')

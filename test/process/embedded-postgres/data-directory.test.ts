@@ -35,6 +35,13 @@ describe('locking a data directory', () => {
     expect((await stat(folder)).mode & 0o777).toBe(0o700)
   })
 
+  it('keeps the lock from other users, who could hold it, also in a directory that they may enter', async () => {
+    await mkdir(folder, 0o755)
+    const lock = await lockDataDirectory(folder)
+    lock.release()
+    expect((await stat(join(folder, 'lock'))).mode & 0o777).toBe(0o600)
+  })
+
   it('is refused to another process, with the directory and what to do', async () => {
     const lock = await lockDataDirectory(folder)
     const answer = await lockElsewhere().next<LockAnswer>()
