@@ -2,7 +2,7 @@
  * Writes the table of settings into the README. A test fails when it is not up to date.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { SETTINGS, type Setting } from '../src/config/settings.ts'
+import { SETTINGS } from '../src/config/settings.ts'
 
 const BEGIN = '<!-- settings: begin -->'
 const END = '<!-- settings: end -->'
@@ -15,7 +15,7 @@ export function withSettingsTable(readme: string): string {
 }
 
 function settingsTable(): string {
-  const rows = (SETTINGS as readonly Setting[]).map(({ variable, flag, default: fallback, meaning }) => {
+  const rows = SETTINGS.map(({ variable, flag, default: fallback, meaning }) => {
     const name = flag === undefined ? `\`${variable}\`` : `\`${variable}\` (\`${flag}\`)`
     return `| ${name} | ${fallback} | ${meaning.replaceAll('|', '\\|')} |`
   })

@@ -17,6 +17,7 @@ const MASTER_KEY_SOURCES = ['KEYTURN_MASTER_KEYS', 'KEYTURN_MASTER_KEYS_FILE', '
 export function contradictions(given: Readonly<Record<string, string>>): string[] {
   const problems: string[] = []
   const has = (variable: string) => given[variable] !== undefined
+  const hasPostgres = has('KEYTURN_DATABASE_URL') || has('KEYTURN_DATABASE_URL_FILE')
   if (has('KEYTURN_TLS_CERT_FILE') !== has('KEYTURN_TLS_KEY_FILE')) {
     problems.push('KEYTURN_TLS_CERT_FILE and KEYTURN_TLS_KEY_FILE: both are needed, or none')
   }
@@ -40,10 +41,13 @@ export function contradictions(given: Readonly<Record<string, string>>): string[
   if (has('KEYTURN_BOOTSTRAP_FILE') && has('KEYTURN_INITIAL_CREDENTIALS_FILE')) {
     problems.push('KEYTURN_BOOTSTRAP_FILE and KEYTURN_INITIAL_CREDENTIALS_FILE: set one of them only')
   }
+  if (has('KEYTURN_DATABASE_URL') && has('KEYTURN_DATABASE_URL_FILE')) {
+    problems.push('KEYTURN_DATABASE_URL and KEYTURN_DATABASE_URL_FILE: set one of them only')
+  }
   const sources = MASTER_KEY_SOURCES.filter(has)
   if (sources.length > 1) problems.push(`${sources.join(' and ')}: set one of them only`)
   for (const variable of ['KEYTURN_PRIMARY_URL', 'KEYTURN_PRIMARY_DATABASE_URL']) {
-    if (has(variable) && !has('KEYTURN_DATABASE_URL')) {
+    if (has(variable) && !hasPostgres) {
       problems.push(`${variable}: means nothing without KEYTURN_DATABASE_URL, which may be that of a standby`)
     }
   }
@@ -51,7 +55,7 @@ export function contradictions(given: Readonly<Record<string, string>>): string[
     problems.push('KEYTURN_CREDENTIALS: must not be a file that the data directory needs for something else')
   }
   if (given.KEYTURN_MASTER_KEYS !== undefined) problems.push(...masterKeyProblems(given.KEYTURN_MASTER_KEYS))
-  if (has('KEYTURN_DATABASE_URL') && sources.length === 0) {
+  if (hasPostgres && sources.length === 0) {
     problems.push(
       'KEYTURN_MASTER_KEYS: required with a PostgreSQL database, and the same for every replica; make one with "keyturn master-key generate"',
     )

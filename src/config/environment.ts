@@ -33,9 +33,7 @@ export function settingsIn(
   const { DATABASE_URL: database } = environment
   // An empty variable counts as not set, because shells and compose files cannot always leave one out.
   const given = defined(Object.fromEntries(named))
-  if (given.KEYTURN_DATABASE_URL === undefined && database !== undefined && database !== '') {
-    given.KEYTURN_DATABASE_URL = database
-  }
+  if (database && !given.KEYTURN_DATABASE_URL && !given.KEYTURN_DATABASE_URL_FILE) given.KEYTURN_DATABASE_URL = database
   const collector = environment.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || environment.OTEL_EXPORTER_OTLP_ENDPOINT
   if (collector) given.OTEL_EXPORTER_OTLP_ENDPOINT = collector
   const logCollector = logCollectorIn(environment)

@@ -1,6 +1,7 @@
 /**
  * Parsers and formatters for the values of settings.
  */
+import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
@@ -155,13 +156,22 @@ export function isPostgresUrl(text: string): boolean {
   return URL.canParse(text) && ['postgres:', 'postgresql:'].includes(new URL(text).protocol)
 }
 
+/** The URL in a file. */
+export function toPostgresUrlIn(path: string, context: z.RefinementCtx): string {
+  let message = 'must be the path of a file with a URL that starts with postgres://'
+  try {
+    const url = readFileSync(path, 'utf8').trim()
+    if (isPostgresUrl(url)) return url
+  } catch (error) {
+    message = `${path} cannot be read: ${(error as NodeJS.ErrnoException).code}`
+  }
+  context.addIssue({ code: 'custom', message })
+  return z.NEVER
+}
+
 export function withoutPassword(text: string): string {
   const url = new URL(text)
   if (url.password !== '') url.password = '***'
   if (url.searchParams.has('password')) url.searchParams.set('password', '***')
   return url.href
-}
-
-export function formatAddress({ host, port }: ListenAddress): string {
-  return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`
 }

@@ -6,7 +6,6 @@ import { hostname } from 'node:os'
 import { DeprecatedCallCounter } from '../app/instance/deprecated-call-counter.ts'
 import { InstanceOverview } from '../app/instance/instance-overview.ts'
 import { HeartbeatWriter } from '../app/replica/heartbeat-writer.ts'
-import { describeConfig } from '../config/describe-config.ts'
 import { readVersion } from '../config/version.ts'
 import { createKeyResealer } from '../crypto/resealer.ts'
 import type { ServiceParts } from '../rpc/services.ts'
@@ -61,7 +60,7 @@ export function startInstanceParts(options: ServicesOptions): Pick<ServiceParts,
     readServerVersion: () => readServerVersion(database),
     sealedKeys: rows.around(createSealedKeyStore(database)),
     masterKeys: createKeyResealer(masterKeys),
-    settings: describeConfig(config),
+    settings: config.shown,
     clock: systemClock,
     now,
   })

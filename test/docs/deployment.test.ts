@@ -119,7 +119,7 @@ describe('the Kubernetes manifests', () => {
   }
   const pod = one('Deployment').spec.template.spec
   const [container] = pod.containers
-  const settings = one('ConfigMap').data
+  const { KEYTURN_DATABASE_URL_FILE: databaseUrlFile, ...settings } = one('ConfigMap').data
   const secret = one('Secret').stringData
   const environment = (changes: Record<string, string> = {}) => ({
     ...settings,
@@ -132,6 +132,7 @@ describe('the Kubernetes manifests', () => {
     expect(objects.map(({ kind, metadata }) => `${kind}/${metadata.name}`).sort()).toEqual([
       'ConfigMap/keyturn',
       'Deployment/keyturn',
+      'NetworkPolicy/keyturn',
       'PodDisruptionBudget/keyturn',
       'Secret/keyturn',
       'Service/keyturn',
@@ -144,18 +145,16 @@ describe('the Kubernetes manifests', () => {
     const { listen, metricsListen, masterKeys, credentialsFile, initialCredentialsFile } = readConfig({}, environment())
     expect(listen).toEqual({ host: '0.0.0.0', port: portOf('http') })
     expect(metricsListen).toEqual({ host: '0.0.0.0', port: portOf('metrics') })
-    expect(container!.env).toEqual([
-      { name: 'KEYTURN_DATABASE_URL', valueFrom: { secretKeyRef: { name: 'keyturn', key: 'database-url' } } },
-    ])
     expect(container!.envFrom).toEqual([{ configMapRef: { name: 'keyturn' } }])
     const mounts = Object.fromEntries(container!.volumeMounts.map(({ name, mountPath }) => [name, mountPath]))
+    expect(databaseUrlFile).toBe(`${mounts.secrets}/database-url`)
     expect(masterKeys).toEqual({ kind: 'file', path: `${mounts.secrets}/master-keys` })
     expect(initialCredentialsFile).toBe(`${mounts.secrets}/admin.json`)
     expect(pod.volumes).toContainEqual({
       name: 'secrets',
       secret: expect.objectContaining({
         secretName: 'keyturn',
-        items: ['master-keys', 'admin.json'].map((key) => ({ key, path: key })),
+        items: ['database-url', 'master-keys', 'admin.json'].map((key) => ({ key, path: key })),
       }),
     })
     expect(credentialsFile).toBe(`${mounts.data}/admin.json`)
@@ -182,6 +181,13 @@ describe('the Kubernetes manifests', () => {
     expect(pod.enableServiceLinks).toBe(false)
   })
 
+  it('admit nobody to the metrics by default', () => {
+    expect(one('NetworkPolicy').spec).toMatchObject({
+      policyTypes: ['Ingress'],
+      ingress: [{ ports: [{ port: 'http' }] }],
+    })
+  })
+
   it('select the pods by their labels', () => {
     const { labels } = one('Deployment').spec.template.metadata
     for (const selector of [
@@ -189,6 +195,7 @@ describe('the Kubernetes manifests', () => {
       one('Service').spec.selector,
       one('Service', 'keyturn-headless').spec.selector,
       one('PodDisruptionBudget').spec.selector.matchLabels,
+      one('NetworkPolicy').spec.podSelector?.matchLabels,
       ...pod.topologySpreadConstraints.map(({ labelSelector }) => labelSelector.matchLabels),
     ]) {
       expect(selector).toEqual(labels)
@@ -267,6 +274,7 @@ interface Manifest {
   spec: {
     clusterIP?: string
     maxUnavailable?: number
+    podSelector?: { matchLabels: unknown }
     ports: unknown[]
     selector: Record<string, string> & { matchLabels?: unknown }
     template: {
@@ -280,7 +288,6 @@ interface Manifest {
         topologySpreadConstraints: { labelSelector: { matchLabels: unknown } }[]
         containers: {
           ports: { name: string; containerPort: number }[]
-          env: unknown[]
           envFrom: unknown[]
           volumeMounts: { name: string; mountPath: string; readOnly?: boolean }[]
           securityContext: unknown

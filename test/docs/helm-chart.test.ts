@@ -34,6 +34,7 @@ const OWN_SETTINGS = [
   'KEYTURN_LISTEN',
   'KEYTURN_BASE_URL',
   'KEYTURN_DATABASE_URL',
+  'KEYTURN_DATABASE_URL_FILE',
   'KEYTURN_DATA_DIR',
   'KEYTURN_MASTER_KEYS',
   'KEYTURN_MASTER_KEYS_FILE',
@@ -123,6 +124,7 @@ describeUnless(NO_HELM)('what Helm makes of the chart', () => {
       projected: {
         defaultMode: 0o440,
         sources: [
+          { secret: secret('keyturn', 'database-url', 'database-url') },
           { secret: secret('keyturn', 'master-keys', 'master-keys') },
           { secret: { ...secret('keyturn', 'admin.json', 'admin.json'), optional: true } },
         ],
@@ -142,17 +144,14 @@ describeUnless(NO_HELM)('what Helm makes of the chart', () => {
       configMap: { name: 'owners', optional: true, items: [{ key: 'owners.yaml', path: 'bootstrap.yaml' }] },
     })
     const { sources } = volumes.find(({ name }: { name: string }) => name === 'secrets').projected
-    expect(sources).toHaveLength(1)
+    expect(sources).toHaveLength(2)
   })
 
   it('takes each secret from a Secret of its own', () => {
-    const { containers, volumes } = objectOf(render(EVERYTHING), 'Deployment').spec.template.spec
-    expect(containers[0].env[0]).toEqual({
-      name: 'KEYTURN_DATABASE_URL',
-      valueFrom: { secretKeyRef: { name: 'database-app', key: 'uri' } },
-    })
+    const { volumes } = objectOf(render(EVERYTHING), 'Deployment').spec.template.spec
     const sources = volumes.find(({ name }: { name: string }) => name === 'secrets').projected.sources
     expect(sources).toMatchObject([
+      { secret: { name: 'database-app', items: [{ key: 'uri', path: 'database-url' }] } },
       { secret: { name: 'vault', items: [{ key: 'keyturn', path: 'master-keys' }] } },
       { secret: { name: 'first', items: [{ key: 'administrator', path: 'admin.json' }] } },
     ])
@@ -167,7 +166,9 @@ describeUnless(NO_HELM)('what Helm makes of the chart', () => {
     const rendered = render(values)
     const { containers, terminationGracePeriodSeconds } = objectOf(rendered, 'Deployment').spec.template.spec
     const database = { KEYTURN_DATABASE_URL: 'postgres://keyturn:password@host:5432/keyturn' }
-    const config = readConfig({}, { ...objectOf(rendered, 'ConfigMap').data, ...database })
+    const { KEYTURN_DATABASE_URL_FILE: file, ...settings } = objectOf(rendered, 'ConfigMap').data
+    expect(file).toBe('/run/secrets/keyturn/database-url')
+    const config = readConfig({}, { ...settings, ...database })
     const { listen, metricsListen } = config
     expect(containers[0].ports).toEqual([
       { name: 'http', containerPort: listen.port },
@@ -224,10 +225,9 @@ describeUnless(NO_HELM)('what Helm makes of the chart', () => {
     expect(spec.podMetricsEndpoints).toMatchObject(podMetricsEndpoints)
   })
 
-  it('admits only the peers that are named', () => {
+  it('admits only the peers that are named, and none to the metrics by default', () => {
     const policyOf = (networkPolicy: object) =>
-      objectOf(render({ ...REQUIRED, networkPolicy: { enabled: true, ...networkPolicy } }), 'NetworkPolicy').spec
-        .ingress
+      objectOf(render({ ...REQUIRED, networkPolicy }), 'NetworkPolicy').spec.ingress
     expect(policyOf({})).toEqual([{ ports: [{ port: 'http' }] }])
     const [from, metricsFrom] = [[{ podSelector: {} }], [{ namespaceSelector: {} }]]
     expect(policyOf({ from, metricsFrom })).toEqual([

@@ -49,12 +49,10 @@ describeUnless(NO_HELM)('the commands for Kubernetes', () => {
     const [, name, ...files] = /^create secret generic (\S+)(.*)$/.exec(create) ?? []
     const keys = [...String(files).matchAll(/--from-file=(\S+)/g)].map(([, key]) => key)
     expect(keys.sort()).toEqual(['admin.json', 'database-url', 'master-keys'])
-    const { containers, volumes } = objectOf(objects, 'Deployment').spec.template.spec
-    expect(containers[0].env).toEqual([
-      { name: 'KEYTURN_DATABASE_URL', valueFrom: { secretKeyRef: { name, key: 'database-url' } } },
-    ])
+    const { volumes } = objectOf(objects, 'Deployment').spec.template.spec
     const { sources } = volumes.find((volume: { name: string }) => volume.name === 'secrets').projected
     expect(sources).toMatchObject([
+      { secret: { name, items: [{ key: 'database-url', path: 'database-url' }] } },
       { secret: { name, items: [{ key: 'master-keys' }] } },
       { secret: { name, items: [{ key: 'admin.json' }] } },
     ])
@@ -62,7 +60,7 @@ describeUnless(NO_HELM)('the commands for Kubernetes', () => {
 
   it('make secrets and settings that a server takes', async () => {
     const data = objectOf(objects, 'ConfigMap').data
-    const { baseUrl } = readConfig({}, { ...data, KEYTURN_DATABASE_URL: written('database-url') })
+    const { baseUrl } = readConfig({}, { ...data, KEYTURN_DATABASE_URL_FILE: join(folder, 'database-url') })
     expect(baseUrl).toBe(parse(written('values.yaml')).baseUrl)
     expect(() => parseMasterKeys(written('master-keys'))).not.toThrow()
     await expect(readInitialCredentials(join(folder, 'admin.json'), baseUrl ?? '')).resolves.toBeDefined()

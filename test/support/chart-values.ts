@@ -70,6 +70,7 @@ export const EVERYTHING: Values = {
 export const LITTLE: Values = {
   ...REQUIRED,
   metrics: { enabled: false },
+  networkPolicy: { enabled: false },
   podDisruptionBudget: { enabled: false },
   topologySpread: { keys: [] },
   resources: null,

@@ -2,7 +2,6 @@
  * `keyturn config`: the effective settings, without secrets.
  */
 import { Command } from 'commander'
-import { describeConfig } from '../../config/describe-config.ts'
 import { readConfig } from '../../config/read-config.ts'
 import { checkConfigFiles } from '../../server/config-files.ts'
 import type { Io } from '../io.ts'
@@ -15,9 +14,8 @@ export function configCommand(io: Io): Command {
     async (options: Record<string, unknown> & OutputOptions) => {
       const config = readConfig(serveFlags(options), io.env)
       await checkConfigFiles(config)
-      const settings = describeConfig(config)
-      const lines = Object.entries(settings).map(([variable, value]) => `${variable}=${value ?? ''}`)
-      printJson(io, options, settings, () => lines.join('\n'))
+      const lines = Object.entries(config.shown).map(([variable, value]) => `${variable}=${value ?? ''}`)
+      printJson(io, options, config.shown, () => lines.join('\n'))
     },
   )
 }

@@ -4,7 +4,7 @@
 import type { Command } from 'commander'
 import { SETTINGS, type Setting } from '../../config/settings.ts'
 
-const FLAGS = (SETTINGS as readonly Setting[]).filter((setting) => setting.flag !== undefined)
+const FLAGS = SETTINGS.filter((setting) => setting.flag !== undefined)
 
 /** The settings with a flag that commands use which work directly on the database. */
 const DATABASE_VARIABLES = ['KEYTURN_DATABASE_URL', 'KEYTURN_DATA_DIR']
