@@ -67,12 +67,10 @@ async function verify(
 }
 
 function toIssuedToken(claims: JWTPayload, keyId: string | undefined): IssuedAccessToken {
-  const { sub: subject, jti: tokenId, iat, exp, aud = [] } = claims
+  const { sub: subject, jti: tokenId, exp, aud = [] } = claims
   if (typeof subject !== 'string' || typeof tokenId !== 'string') throw new Error('"sub" or "jti" is not a string')
-  if (keyId === undefined || iat === undefined || exp === undefined)
-    throw new Error('the token has been accepted without "kid", "iat" or "exp"')
-  const [issuedAt, expiresAt] = [new Date(iat * 1000), new Date(exp * 1000)]
-  const credential = { kind: 'access_token', keyId, tokenId, issuedAt, expiresAt } as const
+  if (keyId === undefined || exp === undefined) throw new Error('the token has been accepted without "kid" or "exp"')
+  const credential = { kind: 'access_token', keyId, tokenId, expiresAt: new Date(exp * 1000) } as const
   return { subject, credential, audience: [aud].flat(), boundTo: bindingIn(claims), claims }
 }
 

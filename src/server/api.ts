@@ -42,7 +42,7 @@ export function createApi(options: ServicesOptions, introspection: Introspection
     ...startInstanceParts(options),
     console: createConsole(options),
     projects: new Projects({ ...identities, issuer: baseUrl }),
-    users: new ServiceUsers({ ...identities, tokenLifetimeSeconds, now }),
+    users: new ServiceUsers({ ...identities, tokenLifetimeSeconds }),
     credentials: new Credentials({
       ...identities,
       secrets,

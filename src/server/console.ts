@@ -46,7 +46,7 @@ export function createConsole(options: ServicesOptions): ConsoleRpc | null {
   const users = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
   const shared = { store, secrets, replica, attempts, digest, now }
   const sessions = new ConsoleSessions({ ...shared, audit, clock: systemClock, newId: randomUUID })
-  const people = new People({ store: users, replica, sessions, audit, rules: config.openId?.roles ?? [], now, idOf })
+  const people = new People({ store: users, replica, sessions, audit, rules: config.openId?.roles ?? [], idOf })
   return {
     sessions,
     access: new SessionAccess({ ...shared, users }),

@@ -115,7 +115,6 @@ beforeAll(async () => {
     kind: 'access_token',
     keyId,
     tokenId: 'jti',
-    issuedAt: new Date(0),
     expiresAt: new Date(Date.now() + 3_600_000),
   } as const
   const authority = {

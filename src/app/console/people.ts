@@ -25,8 +25,6 @@ export interface PeopleOptions {
   readonly sessions: Pick<ConsoleSessions, 'openFor'>
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly rules: readonly RoleRule[]
-  /** The time that dates the tokens of this replica. */
-  readonly now: () => Date
   /** The UUID that stands for these texts, always the same. */
   readonly idOf: (...texts: readonly string[]) => string
 }
@@ -62,7 +60,7 @@ export class People {
   }
 
   async #signIn(person: Person, userId: string, isKnown: boolean, request: BrowserRequest): Promise<OpenedSession> {
-    const { store, replica, sessions, rules, now, idOf } = this.#options
+    const { store, replica, sessions, rules, idOf } = this.#options
     const instanceRoles = rolesOf(person, rules)
     if (instanceRoles.length === 0 && !isKnown) throw notAllowed()
     const projectId = idOf(PEOPLE_PROJECT_NAME)
@@ -70,7 +68,7 @@ export class People {
     const facts = { userId, projectId, projectName: PEOPLE_PROJECT_NAME, name: nameOf(person), instanceRoles }
     const entry = { ...SYSTEM, ...request, action: 'console/person', resource: userResource(userId) }
     await store.changeUser(userId, entry, (user, moment) => {
-      return { next: planPerson(user, facts, { ...moment, now: now() }), result: undefined }
+      return { next: planPerson(user, facts, moment), result: undefined }
     })
     await replica.refreshAfterWrite()
     if (instanceRoles.length === 0) throw notAllowed()

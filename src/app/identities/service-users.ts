@@ -22,7 +22,7 @@ import { revokeAllTokens } from '../../domain/identities/token-revocation.ts'
 import { parseTokenClaims, parseTokenLifetime } from '../../domain/identities/token-settings.ts'
 import type { IdentityStore, UserFilter } from '../../domain/ports/identities.ts'
 import type { Page } from '../../domain/ports/page.ts'
-import { type ChangeMoment, latest } from '../../domain/time.ts'
+import type { ChangeMoment } from '../../domain/time.ts'
 import { userResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 
@@ -34,8 +34,6 @@ export interface ServiceUsersOptions {
   readonly newId: () => string
   /** The lifetime of tokens of the instance, in seconds: the longest. */
   readonly tokenLifetimeSeconds: number
-  /** The time that dates the tokens of this replica. */
-  readonly now: () => Date
 }
 
 /** The facts of a user that can be edited. Those that are left out stay. */
@@ -177,12 +175,9 @@ export class ServiceUsers {
     return this.#change(actor, userId, ['scopes', scope], (user) => revokeScope(user, scope))
   }
 
-  /** Revokes all access tokens that the user has got so far, also those that this replica has dated by a time that it holds. */
+  /** Revokes all access tokens that the user has got so far. */
   async revokeTokens(actor: Actor, userId: string): Promise<void> {
-    const { now } = this.#options
-    await this.#change(actor, userId, ['access_tokens'], (user, { clock }) =>
-      revokeAllTokens(user, latest(clock, now())),
-    )
+    await this.#change(actor, userId, ['access_tokens'], (user, { clock }) => revokeAllTokens(user, clock))
   }
 
   async #change(

@@ -8,7 +8,7 @@ import { DomainError } from '../errors.ts'
 import type { InstanceRole } from '../identities/permission.ts'
 import { createServiceUser, type NewServiceUser, type ServiceUser } from '../identities/service-user.ts'
 import { revokeAllTokens } from '../identities/token-revocation.ts'
-import { type ChangeMoment, latest } from '../time.ts'
+import type { ChangeMoment } from '../time.ts'
 
 /** What an ID token says about a person (OpenID Connect Core §2), once it has been verified. */
 export interface Person {
@@ -62,7 +62,6 @@ export function nameOf({ claims, subject }: Pick<Person, 'claims' | 'subject'>):
  * over projects, which only people with another role can use. With other roles, the user loses credentials and tokens that it was given.
  *
  * @param before Undefined at the first sign-in.
- * @param moment With the time that dates the tokens of this replica (`now`).
  * @throws {DomainError} `sign_in_not_allowed` for a person without a role who has no user, and for a disabled user.
  */
 export function planPerson(
@@ -71,7 +70,7 @@ export function planPerson(
     instanceRoles,
     ...facts
   }: Omit<NewServiceUser, 'clientCredentialsEnabled'> & { readonly instanceRoles: readonly InstanceRole[] },
-  { clock, date, now }: ChangeMoment & { readonly now: Date },
+  { clock, date }: ChangeMoment,
 ): ServiceUser {
   if (before === undefined && instanceRoles.length === 0) throw notAllowed()
   if (before?.enabled === false) throw notAllowed()
@@ -80,17 +79,17 @@ export function planPerson(
   const keepsRoles = user.instanceRoles.join() === instanceRoles.join()
   const isSame = user.name === facts.name && keepsRoles && user.managedProjects.size === managedProjects.size
   if (before !== undefined && isSame) return before
-  const kept = keepsRoles ? user : withoutCredentials(user, latest(clock, now))
+  const kept = keepsRoles ? user : withoutCredentials(user, clock)
   return { ...kept, name: facts.name, instanceRoles, managedProjects }
 }
 
 /** No right that the provider gives may reach others: who could make credentials of the user before need not have the new roles. */
-function withoutCredentials(user: ServiceUser, until: Date): ServiceUser {
+function withoutCredentials(user: ServiceUser, clock: Date): ServiceUser {
   const { secrets, keys, personalAccessTokens, federatedIdentities, certificates } = user
   const credentials = [secrets, keys, personalAccessTokens, federatedIdentities, certificates].flat()
   if (credentials.length === 0 && !user.clientCredentialsEnabled) return user
   return {
-    ...revokeAllTokens(user, until),
+    ...revokeAllTokens(user, clock),
     clientCredentialsEnabled: false,
     secrets: [],
     keys: [],

@@ -21,7 +21,6 @@ interface AccessTokenCredential {
   readonly keyId: string
   /** The `jti`. */
   readonly tokenId: string
-  readonly issuedAt: Date
   readonly expiresAt: Date
 }
 
@@ -186,7 +185,7 @@ function userOfAccessToken<User extends CallingUser>(
   if (user === undefined || !user.enabled) {
     throw new DomainError('token_invalid', 'the service user of the access token is disabled or has been deleted')
   }
-  if (isRevoked(credential, user)) {
+  if (isRevoked(credential.tokenId, user)) {
     throw new DomainError('token_invalid', 'the access token has been revoked: get a new one')
   }
   return user

@@ -4,6 +4,7 @@
  * Client authentication comes before it, signing after it.
  */
 import type { ServiceUser } from './service-user.ts'
+import type { RevokedTokens } from './token-revocation.ts'
 import type { TokenSettings } from './token-settings.ts'
 
 /** Asks for this service itself as audience, which calls to its API need. */
@@ -57,8 +58,8 @@ export interface TokenRequest {
   readonly acceptsZitadelScopes?: boolean
 }
 
-/** What the token says. */
-export interface GrantedToken {
+/** What the token says, and after which revocation it comes. */
+export interface GrantedToken extends Pick<RevokedTokens, 'tokensRevokedAt'> {
   readonly kind: 'granted'
   readonly subject: string
   /** Without repetition, in the order of the request. */
@@ -104,6 +105,7 @@ export function decideTokenGrant(user: ServiceUser, request: TokenRequest): Gran
     scopes,
     audience: [...audience],
     roleClaims: scopes.some((scope) => meaningOf(scope) === ROLES_SCOPE) ? roleClaims(user, audience) : {},
+    tokensRevokedAt: user.tokensRevokedAt,
     settings: { tokenLifetimeSeconds: user.tokenLifetimeSeconds, tokenClaims: user.tokenClaims },
   }
 }

@@ -13,9 +13,6 @@ import type { ServiceUser } from './service-user.ts'
  */
 const MAX_REVOKED_TOKENS = 100
 
-/** Tokens are dated in whole seconds, by the clocks of replicas and regions. One that is ahead by more issues tokens that stay valid. */
-const CLOCK_TOLERANCE_SECONDS = 1
-
 /** A revoked token, for as long as it would be valid, and for `MAX_DATE_AHEAD_SECONDS` after that. */
 export interface RevokedToken {
   /** The `jti`. */
@@ -25,14 +22,22 @@ export interface RevokedToken {
 
 /** What a user's tokens are revoked by. */
 export interface RevokedTokens {
-  /** Tokens that were issued until then are revoked; null: none are. */
+  /** Of all tokens so far, the last time, in whole milliseconds; null: never. */
   readonly tokensRevokedAt: Date | null
   readonly revokedTokens: readonly RevokedToken[]
 }
 
-/** Whether a token of a user has been revoked. A token that is issued within 2 seconds after all were revoked may be too. */
+/**
+ * The `jti` of a new token: the revocation of all tokens of its user that it comes after, and a random text. So clocks need not agree on what
+ * was issued before a revocation, and what a replica issues that has not heard of the revocation is revoked too.
+ */
+export function tokenIdOf({ tokensRevokedAt }: Pick<RevokedTokens, 'tokensRevokedAt'>, random: string): string {
+  return `${(tokensRevokedAt?.getTime() ?? 0).toString(36)}.${random}`
+}
+
+/** Whether a token of a user has been revoked. */
 export function isRevoked(
-  { tokenId, issuedAt }: { readonly tokenId: string; readonly issuedAt: Date },
+  tokenId: string,
   {
     tokensRevokedAt,
     revokedTokens,
@@ -40,8 +45,8 @@ export function isRevoked(
     readonly revokedTokens: readonly Pick<RevokedToken, 'tokenId'>[]
   },
 ): boolean {
-  // Not `<=`, so that a date that is none counts as revoked.
-  if (tokensRevokedAt !== null && !(issuedAt > after(tokensRevokedAt, CLOCK_TOLERANCE_SECONDS))) return true
+  // Not `<`, so that an id which was not made here counts as revoked.
+  if (!(Number.parseInt(tokenId, 36) >= (tokensRevokedAt?.getTime() ?? 0))) return true
   return revokedTokens.some((revoked) => revoked.tokenId === tokenId)
 }
 
@@ -70,16 +75,9 @@ function recentlyExpired(tokens: readonly RevokedToken[], clock: Date): readonly
     .slice(0, MAX_REVOKED_TOKENS)
 }
 
-/**
- * Revokes all tokens that were issued until a time. It takes back no earlier revocation: if another clock was ahead when all were revoked,
- * by `MAX_DATE_AHEAD_SECONDS` at most, that time stays, a millisecond later, so that each call is a change.
- *
- * A single revocation stays until its token has expired by then. When the token was issued is not known, perhaps by a clock that is ahead.
- */
-export function revokeAllTokens(user: ServiceUser, until: Date): ServiceUser {
+/** Revokes all tokens that were issued so far. Each call is a change, and later than the call before, also if the clock went back. */
+export function revokeAllTokens(user: ServiceUser, clock: Date): ServiceUser {
   const before = user.tokensRevokedAt
-  const counts = before !== null && before <= after(until, MAX_DATE_AHEAD_SECONDS)
-  const tokensRevokedAt = counts ? latest(until, after(before, 0.001)) : until
-  const revokedTokens = user.revokedTokens.filter(({ expiresAt }) => tokensRevokedAt < expiresAt)
-  return { ...user, tokensRevokedAt, revokedTokens }
+  const tokensRevokedAt = before === null ? clock : latest(clock, after(before, 0.001))
+  return { ...user, tokensRevokedAt, revokedTokens: [] }
 }

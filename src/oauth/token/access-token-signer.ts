@@ -3,6 +3,7 @@
  */
 import { randomFillSync } from 'node:crypto'
 import type { GrantedToken } from '../../domain/identities/token-grant.ts'
+import { tokenIdOf } from '../../domain/identities/token-revocation.ts'
 import type { Signer } from '../../domain/ports/keys.ts'
 
 /** 256 bits, like the ids of oidc-provider. */
@@ -36,15 +37,15 @@ export function grantedClaims(
   }
 }
 
-/** Adds `jti` to claims and signs them. */
-export type AccessTokenSigner = (claims: Readonly<Record<string, unknown>>) => Promise<string>
+/** Adds `jti` to the claims of a grant and signs them. */
+export type AccessTokenSigner = (grant: GrantedToken, claims: Readonly<Record<string, unknown>>) => Promise<string>
 
 /** Makes a signer of access tokens with one key. */
 export function createAccessTokenSigner({ key, sign }: Signer): AccessTokenSigner {
   const header = encode({ alg: key.algorithm, typ: 'at+jwt', kid: key.keyId })
   const nextId = createIds()
-  return async (claims) => {
-    const jti = nextId()
+  return async (grant, claims) => {
+    const jti = tokenIdOf(grant, nextId())
     const signed = `${header}.${encode({ jti, ...claims })}`
     const signature = await sign(Buffer.from(signed, 'latin1'))
     const { buffer, byteOffset, byteLength } = signature

@@ -53,7 +53,7 @@ export function createTokenIssuer(
   return async ({ clientId, secretId, grant }) => {
     const lifetimeSeconds = lifetimeOf(grant, tokenLifetimeSeconds)
     const claims = grantedClaims(grant, { now: now(), lifetimeSeconds })
-    const token = await sign({ ...claims, client_id: clientId, iss: issuer })
+    const token = await sign(grant, { ...claims, client_id: clientId, iss: issuer })
     secretUses.note(secretId, now())
     // No character of a token needs an escape, which `JSON.stringify` would look for.
     const members = JSON.stringify({ expires_in: lifetimeSeconds, scope: claims.scope, token_type: 'Bearer' })

@@ -5,6 +5,7 @@
 import type { Client, KoaContextWithOIDC, ResourceServer } from 'oidc-provider'
 import type { TokenBinding } from '../../domain/identities/token-binding.ts'
 import { type DeniedToken, decideTokenGrant, type GrantedToken } from '../../domain/identities/token-grant.ts'
+import { tokenIdOf } from '../../domain/identities/token-revocation.ts'
 import type { ActiveWebKey } from '../../domain/keys/web-key.ts'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
 import type { Clients } from '../client-authentication/clients.ts'
@@ -111,7 +112,8 @@ export class TokenPolicy {
     const { grant } = this.#granted(ctx)
     const { now, tokenLifetimeSeconds } = this.#options
     const lifetimeSeconds = lifetimeOf(grant, tokenLifetimeSeconds)
-    Object.assign(draft.payload, grantedClaims(grant, { now: now(), lifetimeSeconds }))
+    const jti = tokenIdOf(grant, String(draft.payload.jti))
+    Object.assign(draft.payload, grantedClaims(grant, { now: now(), lifetimeSeconds }), { jti })
   }
 
   /** To what the token of a request that was granted is to be bound. */

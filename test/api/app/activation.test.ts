@@ -95,7 +95,6 @@ beforeEach(async () => {
     kind: 'access_token',
     keyId: active,
     tokenId: 'jti',
-    issuedAt: new Date(0),
     expiresAt: new Date(Date.now() + 3_600_000),
   } as const
   const authority = {

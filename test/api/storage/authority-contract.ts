@@ -89,7 +89,6 @@ const accessToken = async (database: Database): Promise<Credential> => {
     kind: 'access_token',
     keyId,
     tokenId: 'jti',
-    issuedAt: new Date(0),
     expiresAt: await fromNow(database, HOUR),
   }
 }
@@ -131,7 +130,6 @@ const LOSSES: Readonly<Record<string, Loss & { readonly code: string }>> = {
         kind: 'access_token',
         keyId,
         tokenId: 'jti',
-        issuedAt: new Date(0),
         expiresAt: await fromNow(database, HOUR),
       }
     },
@@ -156,7 +154,7 @@ const LOSSES: Readonly<Record<string, Loss & { readonly code: string }>> = {
     credential: async (database, userId) => {
       const credential = await accessToken(database)
       await change(database, async (trx) => {
-        const revocation = { token_revocation_date: new Date(0) }
+        const revocation = { token_revocation_date: new Date() }
         await trx.updateTable('service_users').set(revocation).where('user_id', '=', userId).execute()
       })
       return credential

@@ -94,7 +94,6 @@ describe('an access token', () => {
         kind: 'access_token',
         keyId: rsa.keyId,
         tokenId: 'token-1',
-        issuedAt: new Date(now * 1000),
         expiresAt: new Date((now + 90) * 1000),
       },
       boundTo: null,

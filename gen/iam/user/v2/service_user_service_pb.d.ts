@@ -1408,8 +1408,7 @@ export declare const ServiceUserService: GenService<{
   },
   /**
    * Revokes all access tokens that the user has got so far, for calls of this API and for introspection (RFC 7662). Other services accept
-   * them until they expire. A token that the user gets within 2 seconds after the call may be revoked too. Sessions of the console end. Personal
-   * access tokens stay.
+   * them until they expire. Sessions of the console end. Personal access tokens stay.
    *
    * @generated from rpc iam.user.v2.ServiceUserService.RevokeTokens
    */

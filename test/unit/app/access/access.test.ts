@@ -154,7 +154,6 @@ async function startAccess() {
             kind: 'access_token',
             keyId: webKey.keyId,
             tokenId: 'jti',
-            issuedAt: new Date(0),
             expiresAt: LATER,
           },
           boundTo: instance.boundTo,
@@ -401,7 +400,7 @@ describe('what counts as a failed authentication', () => {
 describe('a caller whose permission is not in memory', () => {
   const caller: AuthenticatedCaller = {
     user: { ...newUser('u'), instanceRoles: ['IAM_OWNER_VIEWER'] },
-    credential: { kind: 'access_token', keyId: webKey.keyId, tokenId: 'jti', issuedAt: new Date(0), expiresAt: LATER },
+    credential: { kind: 'access_token', keyId: webKey.keyId, tokenId: 'jti', expiresAt: LATER },
     nextNonce: null,
   }
 

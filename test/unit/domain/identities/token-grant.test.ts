@@ -69,6 +69,7 @@ describe('a token', () => {
         scopes: ['openid'],
         audience: ['own'],
         roleClaims: {},
+        tokensRevokedAt: null,
         settings: { tokenLifetimeSeconds: 120, tokenClaims: { tenant: 'a' } },
       })
     }
