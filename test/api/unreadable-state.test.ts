@@ -82,7 +82,7 @@ async function unreadable(): Promise<string[]> {
 }
 
 const NOT_IN_FORCE = {
-  code: 'Unknown',
+  code: 'Unavailable',
   reason: 'CHANGE_NOT_IN_FORCE',
   message: expect.stringMatching(/^the change is stored, but /),
 }
@@ -168,7 +168,8 @@ describe('a replica that cannot take over a change, because of a row that cannot
     expect((await admin.projects.listProjectScopes({ projectId })).scopes).toContain('victim')
   })
 
-  it('names a web key as well', async () => {
+  it('names a web key as well, and answers a secret that was created', async () => {
+    const robot = await newUser('robot')
     const { details } = await admin.webKeys.createWebKey({ config: { config: { case: 'ed25519', value: {} } } })
     const broken = { kty: 'OKP', crv: 'Ed448', x: 'x' }
     const [{ public_jwk } = {}] = await postgres.query<{ public_jwk: object }>(
@@ -176,12 +177,10 @@ describe('a replica that cannot take over a change, because of a row that cannot
       [details!.keyId, broken],
       url,
     )
-    const user = await query('select project_id from projects', [])
-    expect(await refusalOf(admin.projects.addProjectRole({ projectId: user[0]!.project_id, role: 'x' }))).toEqual(
-      NOT_IN_FORCE,
-    )
+    const { clientSecret } = await admin.users.generateClientSecret({ userId: robot.userId })
     expect(await unreadable()).toEqual([`keyturn_replica_unreadable{kind="web_key",id="${details!.keyId}"} 1`])
     await query('update web_keys set public_jwk = $2 where key_id = $1', [details!.keyId, public_jwk])
     await eventually(async () => expect((await readiness()).status).toBe(200))
+    expect(await statusOf({ ...robot, client_secret: clientSecret })).toBe(200)
   })
 })

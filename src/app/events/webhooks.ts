@@ -39,7 +39,7 @@ export interface WebhooksOptions {
   readonly reader: AuditReader
   readonly signer: WebhookSigner
   readonly attempts: Pick<WebhookAttempts, 'send'>
-  readonly replica: Pick<Replica, 'refreshAfterWrite'>
+  readonly replica: Pick<Replica, 'refreshOrLog'>
   /** Reads certificates (PEM), and returns them in their usual spelling. @throws {DomainError} */
   readonly parseCaCertificates: (pem: string) => string
   /** A new random UUID. */
@@ -64,7 +64,7 @@ export interface WebhookTest {
 
 /**
  * Every method throws {DomainError} `storage_unavailable`, and `webhook_not_found` if it takes a webhook's id; what changes something also
- * `change_outcome_unknown` and `change_not_in_force`.
+ * `change_outcome_unknown`. No replica has webhooks in memory, so none has to be waited for.
  */
 export class Webhooks {
   readonly #options: WebhooksOptions
@@ -163,7 +163,7 @@ export class Webhooks {
     const { store, replica } = this.#options
     const entry = { ...actor, resource: webhookResource(webhookId) }
     await store.change(entry, (webhooks) => ({ next: removeWebhook(webhooks, webhookId), result: null }))
-    await replica.refreshAfterWrite()
+    await replica.refreshOrLog()
   }
 
   #checked<Settings extends Pick<WebhookEdit, 'caCertificates'>>(settings: Settings): Settings {
@@ -194,7 +194,7 @@ export class Webhooks {
       const next = decide(webhooks, moment)
       return { next, result: existingWebhook(next, webhookId) }
     })
-    await replica.refreshAfterWrite()
+    await replica.refreshOrLog()
     return webhook
   }
 }

@@ -39,7 +39,7 @@ const MAX_USERS = 10_000
 /** What the use cases need. */
 export interface CredentialsOptions {
   readonly store: IdentityStore
-  readonly replica: Pick<Replica, 'refreshAfterWrite'>
+  readonly replica: Pick<Replica, 'refreshAfterWrite' | 'refreshOrLog'>
   readonly secrets: ClientSecrets
   /** Reads a JWK or a JWK Set. @throws {DomainError} `user_key_invalid`. */
   readonly parseUserKeys: (json: string) => readonly UserKey['publicJwk'][]
@@ -63,6 +63,13 @@ export interface CreatedToken {
   readonly plainToken: string
 }
 
+type CredentialChange<T> = [
+  actor: Actor,
+  userId: string,
+  part: readonly string[],
+  decide: (user: ServiceUser, moment: ChangeMoment) => { readonly next: ServiceUser; readonly result: T },
+]
+
 /**
  * Every method throws {DomainError} `user_not_found`, `self_service_limit_reached`, `storage_unavailable`, `change_outcome_unknown`,
  * `change_not_in_force` and the codes of its rule in the domain.
@@ -81,7 +88,7 @@ export class Credentials {
     const { secrets, newId } = this.#options
     const secretId = newId()
     const { secret: plainSecret, hash } = secrets.generate()
-    return this.#change(actor, userId, ['secrets', secretId], (user, { clock, date }) => {
+    return this.#create(actor, userId, ['secrets', secretId], (user, { clock, date }) => {
       const secret = { secretId, hash, createdAt: date, expiresAt, deactivatedAt: null, lastUsedAt: null }
       return { next: addSecret(user, secret, clock), result: { user, secret, plainSecret } }
     })
@@ -133,7 +140,7 @@ export class Credentials {
     const { secrets, newId, maxTokenLifetimeDays: maxLifetimeDays } = this.#options
     const tokenId = newId()
     const { token: plainToken, hash } = secrets.generatePersonalAccessToken()
-    return this.#change(actor, userId, ['tokens', tokenId], (user, { clock, date }) => {
+    return this.#create(actor, userId, ['tokens', tokenId], (user, { clock, date }) => {
       const token = { tokenId, hash, createdAt: date, expiresAt }
       const next = addPersonalAccessToken(user, token, { clock, maxLifetimeDays })
       return { next, result: { token, plainToken } }
@@ -147,18 +154,23 @@ export class Credentials {
     }))
   }
 
-  async #change<T>(
-    actor: Actor,
-    userId: string,
-    part: readonly string[],
-    decide: (user: ServiceUser, moment: ChangeMoment) => { readonly next: ServiceUser; readonly result: T },
-  ): Promise<T> {
-    const { store, replica } = this.#options
+  async #change<T>(...change: CredentialChange<T>): Promise<T> {
+    const result = await this.#store(...change)
+    await this.#options.replica.refreshAfterWrite()
+    return result
+  }
+
+  /** What is shown once is answered also if this replica cannot read it back yet. */
+  async #create<T>(...change: CredentialChange<T>): Promise<T> {
+    const result = await this.#store(...change)
+    await this.#options.replica.refreshOrLog()
+    return result
+  }
+
+  #store<T>(...[actor, userId, part, decide]: CredentialChange<T>): Promise<T> {
     if (isSelfService(actor.authority, userId)) this.#assertMayChangeItself(userId)
     const entry = { ...actor, resource: userResource(userId, ...part) }
-    const result = await store.changeUser(userId, entry, (user, moment) => decide(existingUser(user, userId), moment))
-    await replica.refreshAfterWrite()
-    return result
+    return this.#options.store.changeUser(userId, entry, (user, moment) => decide(existingUser(user, userId), moment))
   }
 
   /** Counts a change. @throws {DomainError} `self_service_limit_reached`. */

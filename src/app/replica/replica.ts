@@ -4,7 +4,7 @@
  * The version in the database is authoritative. It is compared once a second, after own writes, and at every hint of the change
  * feed. `staleness-guard.ts` decides how long the replica goes on without it.
  */
-import { DomainError, onStandby } from '../../domain/errors.ts'
+import { DomainError, isOutage, onStandby } from '../../domain/errors.ts'
 import type { FederatedSubject } from '../../domain/federation/federated-identity.ts'
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
@@ -30,7 +30,11 @@ import { VersionPoller } from './version-poller.ts'
 
 /** The rate limit of comparisons that callers cause, for example with a forged token, in milliseconds. */
 const CONFIRM_EVERY = 100
-const NOT_IN_FORCE = 'the change is stored, but this replica could not take it over: its log and /readyz say why'
+
+/** How long an own change may take to be read back, in milliseconds: as long as it may wait for the lock. */
+const OWN_CHANGE_WITHIN = 10_000
+const NOT_IN_FORCE =
+  'the change is stored, but this replica could not take it over in time: its log and /readyz say why'
 
 /** What a replica is made of. */
 export interface ReplicaOptions {
@@ -290,16 +294,23 @@ export class Replica {
   }
 
   /**
-   * Like `refresh`, after an own write.
+   * Like `refresh`, after an own write, and again while the database cannot be read. What was created and is shown once is answered
+   * with `refreshOrLog` instead.
    *
-   * @throws {DomainError} `change_not_in_force`: the write is stored, and this replica could not read it back.
+   * @throws {DomainError} `change_not_in_force`: the write is stored, and this replica could not read it back in time.
    */
   async refreshAfterWrite(): Promise<void> {
-    try {
-      await this.refresh()
-    } catch (cause) {
-      this.#logFailure()
-      throw new DomainError('change_not_in_force', NOT_IN_FORCE, { cause })
+    const { clock } = this.#options
+    const until = clock.monotonic() + OWN_CHANGE_WITHIN
+    for (;;) {
+      try {
+        return await this.refresh()
+      } catch (cause) {
+        this.#logFailure()
+        if (!isOutage(cause) || clock.monotonic() >= until)
+          throw new DomainError('change_not_in_force', NOT_IN_FORCE, { cause })
+      }
+      await new Promise<void>((resolve) => clock.after(CONFIRM_EVERY, resolve))
     }
   }
 

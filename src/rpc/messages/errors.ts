@@ -101,8 +101,8 @@ const WIRE = {
   service_switched_off: [Code.Unimplemented, 'SERVICE_SWITCHED_OFF'],
   primary_region: [Code.FailedPrecondition, 'PRIMARY_REGION'],
   primary_unavailable: [Code.Unavailable, 'PRIMARY_UNAVAILABLE'],
-  // Neither is `unavailable`: clients retry that automatically, and a stored change would be made twice.
-  change_not_in_force: [Code.Unknown, 'CHANGE_NOT_IN_FORCE'],
+  change_not_in_force: [Code.Unavailable, 'CHANGE_NOT_IN_FORCE'],
+  // Not `unavailable`: clients retry that automatically, and a stored change would be made twice.
   change_outcome_unknown: [Code.Unknown, 'CHANGE_OUTCOME_UNKNOWN'],
   storage_unavailable: [Code.Unavailable, 'STORAGE_UNAVAILABLE'],
 } as const satisfies Record<DomainErrorCode, readonly [Code, string]>
@@ -189,7 +189,8 @@ function headersOf({ code, metadata }: DomainError, scheme: 'Bearer' | 'DPoP'): 
         ...(metadata.dpop_nonce === undefined ? {} : { 'dpop-nonce': metadata.dpop_nonce }),
       }
     case Code.Unavailable:
-      return { 'retry-after': String(RETRY_AFTER_SECONDS) }
+      // A repeated call is another change.
+      return code === 'change_not_in_force' ? {} : { 'retry-after': String(RETRY_AFTER_SECONDS) }
     default:
       return {}
   }

@@ -36,7 +36,7 @@ beforeAll(async () => {
   store = createIdentityStore(database, TEST_MACS)
   credentials = new Credentials({
     store,
-    replica: { refreshAfterWrite: async () => {} },
+    replica: { refreshAfterWrite: async () => {}, refreshOrLog: async () => {} },
     secrets: TEST_INTEGRITY.secrets,
     parseUserKeys: (json) => [JSON.parse(json)],
     maxTokenLifetimeDays: 1,

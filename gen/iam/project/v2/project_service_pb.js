@@ -267,8 +267,8 @@ export const RemoveProjectMemberResponseSchema = /*@__PURE__*/
  * RFC 9449, also `TOKEN_BOUND`, `DPOP_PROOF_INVALID`, and `DPOP_NONCE_REQUIRED` with the nonce in `dpop_nonce`), `permission_denied`
  * (`PERMISSION_MISSING`), `invalid_argument` (`INVALID_ARGUMENT`, with the violations as `google.rpc.BadRequest`),
  * `resource_exhausted` (`TOO_MANY_FAILURES`: too many tokens from the address of the caller were refused, try again after
- * `retry_after_seconds`), `unavailable` (`STORAGE_UNAVAILABLE`), `unknown` (`CHANGE_NOT_IN_FORCE`: the change is stored, and
- * the replica could not take it over; `CHANGE_OUTCOME_UNKNOWN`: the database did not confirm the change, which may be stored or
+ * `retry_after_seconds`), `unavailable` (`STORAGE_UNAVAILABLE`; `CHANGE_NOT_IN_FORCE`: the change is stored, and
+ * the replica could not take it over in time), `unknown` (`CHANGE_OUTCOME_UNKNOWN`: the database did not confirm the change, which may be stored or
  * not; check before you repeat either), and for a project that does not exist, or that the caller may not see, `not_found`
  * (`PROJECT_NOT_FOUND`).
  *

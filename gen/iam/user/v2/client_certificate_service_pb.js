@@ -65,8 +65,8 @@ export const RemoveClientCertificateResponseSchema = /*@__PURE__*/
  * with the reason. Common to all methods: `unauthenticated` (`TOKEN_MISSING`, `TOKEN_INVALID`), `permission_denied`
  * (`PERMISSION_MISSING`), `invalid_argument` (`INVALID_ARGUMENT`, with the violations as `google.rpc.BadRequest`),
  * `resource_exhausted` (`TOO_MANY_FAILURES`: too many tokens from the address of the caller were refused, try again after
- * `retry_after_seconds`), `unavailable` (`STORAGE_UNAVAILABLE`), `unknown` (`CHANGE_NOT_IN_FORCE`: the change is stored, and
- * the replica could not take it over; `CHANGE_OUTCOME_UNKNOWN`: the database did not confirm the change, which may be stored or
+ * `retry_after_seconds`), `unavailable` (`STORAGE_UNAVAILABLE`; `CHANGE_NOT_IN_FORCE`: the change is stored, and
+ * the replica could not take it over in time), `unknown` (`CHANGE_OUTCOME_UNKNOWN`: the database did not confirm the change, which may be stored or
  * not; check before you repeat either), and for a user that does not exist `not_found` (`USER_NOT_FOUND`).
  *
  * A change is in force on its replica before the response, and on the others within about a second while they reach the

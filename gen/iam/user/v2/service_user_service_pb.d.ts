@@ -1264,8 +1264,8 @@ export declare const RevokePersonalAccessTokenResponseSchema: GenMessage<RevokeP
  * RFC 9449, also `TOKEN_BOUND`, `DPOP_PROOF_INVALID`, and `DPOP_NONCE_REQUIRED` with the nonce in `dpop_nonce`), `permission_denied`
  * (`PERMISSION_MISSING`), `invalid_argument` (`INVALID_ARGUMENT`, with the violations as `google.rpc.BadRequest`),
  * `resource_exhausted` (`TOO_MANY_FAILURES`: too many tokens from the address of the caller were refused, try again after
- * `retry_after_seconds`), `unavailable` (`STORAGE_UNAVAILABLE`), `unknown` (`CHANGE_NOT_IN_FORCE`: the change is stored, and
- * the replica could not take it over; `CHANGE_OUTCOME_UNKNOWN`: the database did not confirm the change, which may be stored or
+ * `retry_after_seconds`), `unavailable` (`STORAGE_UNAVAILABLE`; `CHANGE_NOT_IN_FORCE`: the change is stored, and
+ * the replica could not take it over in time), `unknown` (`CHANGE_OUTCOME_UNKNOWN`: the database did not confirm the change, which may be stored or
  * not; check before you repeat either), and for a user that does not exist, or that the caller may not see, `not_found` (`USER_NOT_FOUND`).
  *
  * A permission is over the instance, or over the users of a project; every user has `iam.user.read` and `iam.user.secret.write` over itself.

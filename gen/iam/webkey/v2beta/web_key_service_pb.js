@@ -111,10 +111,9 @@ export const DeleteWebKeyDetailsSchema = /*@__PURE__*/
  *     `buf.validate.Violations`.
  *   - `resource_exhausted`: `TOO_MANY_FAILURES`. Too many tokens from the address of the caller were refused; try again after
  *     `retry_after_seconds`.
- *   - `unavailable`: `STORAGE_UNAVAILABLE`. Nothing has changed; try again.
- *   - `unknown`: `CHANGE_NOT_IN_FORCE`. The change is stored, and the replica could not take it over. Or
- *     `CHANGE_OUTCOME_UNKNOWN`. The database did not confirm the change, which may be stored or not. Check before you repeat
- *     either.
+ *   - `unavailable`: `STORAGE_UNAVAILABLE`. Nothing has changed; try again. Or `CHANGE_NOT_IN_FORCE`. The change is stored, and the replica
+ *     could not take it over in time. Check before you repeat it.
+ *   - `unknown`: `CHANGE_OUTCOME_UNKNOWN`. The database did not confirm the change, which may be stored or not. Check before you repeat it.
  *
  * To rotate to a key of the same kind without an outage for verifiers: create a key; wait for at least the `max-age` of the JWKS at
  * `/.well-known/openid-configuration/jwks`; activate the key; keep the old key for at least the lifetime of a token;

@@ -451,18 +451,31 @@ describe('a user who is not in memory and cannot be read', () => {
 })
 
 describe('an own change', () => {
-  it.each([
-    ['there is a row that cannot be read', { unreadable: BAD_ROW }],
-    ['the database is lost', { failure: unavailable() }],
-  ])('is not in force when %s', async (_, fault) => {
+  it('is waited for while this replica cannot read it, and no longer than a change may take', async () => {
+    const { instance, replica, clock } = createInstance()
+    await replica.start()
+    instance.change(1)
+    instance.failure = unavailable()
+    const inForce = replica.refreshAfterWrite()
+    await settle()
+    instance.failure = undefined
+    await nextComparison(clock)
+    await inForce
+    expect(replica.keys().ring).toHaveLength(1)
+
+    instance.change(2)
+    instance.failure = unavailable()
+    const refused = expect(replica.refreshAfterWrite()).rejects.toMatchObject({ code: 'change_not_in_force' })
+    for (let second = 0; second <= 10; second += 1) await nextComparison(clock)
+    await refused
+    await replica.stop()
+  })
+
+  it('is not waited for when there is a row that cannot be read', async () => {
     const { instance, replica } = createInstance()
     await replica.start()
     instance.change(1)
-    await replica.refreshAfterWrite()
-    instance.change(2)
-    Object.assign(instance, fault)
-    await expect(replica.refreshAfterWrite()).rejects.toMatchObject({ code: 'change_not_in_force' })
-    // Nor is it for a caller who repeats it, although nothing changes then.
+    instance.unreadable = BAD_ROW
     await expect(replica.refreshAfterWrite()).rejects.toMatchObject({ code: 'change_not_in_force' })
     await replica.stop()
   })

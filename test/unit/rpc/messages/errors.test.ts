@@ -16,14 +16,14 @@ function violated(messages: readonly string[]): ConnectError {
 }
 
 describe('the error for a refusal', () => {
-  it.each(['change_not_in_force', 'change_outcome_unknown'] as const)(
-    'does not invite clients to repeat a change that is stored, or may be: %s',
-    (code) => {
-      const refusal = new DomainError(code, 'the change is stored, or may be')
-      const error = toConnectError(refusal, new Headers(), createRecordingLog())
-      expect([error.code, error.metadata.has('retry-after')]).toEqual([Code.Unknown, false])
-    },
-  )
+  it.each([
+    ['change_not_in_force', Code.Unavailable],
+    ['change_outcome_unknown', Code.Unknown],
+  ] as const)('does not say when to repeat a change that is stored, or may be: %s', (reason, code) => {
+    const refusal = new DomainError(reason, 'the change is stored, or may be')
+    const error = toConnectError(refusal, new Headers(), createRecordingLog())
+    expect([error.code, error.metadata.has('retry-after')]).toEqual([code, false])
+  })
 
   it('says when to try again if the database cannot be reached [RFC 9110 §10.2.3]', () => {
     const refusal = new DomainError('storage_unavailable', 'the database cannot be reached')
