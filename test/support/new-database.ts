@@ -55,8 +55,9 @@ export function sharedPostgres(): TestPostgres {
   }
 }
 
-/** Makes both. */
+/** Makes both, unless the process that started this one has: then they are its to remove. */
 export async function setUp(): Promise<void> {
+  if (dataDirectory() !== undefined) return
   keepFilesInMemory()
   const folder = await mkdtemp(join(tmpdir(), 'keyturn-new-database-'))
   process.env[FOLDER] = folder
@@ -69,7 +70,8 @@ export async function setUp(): Promise<void> {
 
 /** Removes both, and the server. */
 export async function tearDown(): Promise<void> {
-  await postgres?.stop()
+  if (postgres === undefined) return
+  await postgres.stop()
   const folder = dataDirectory()
   if (folder !== undefined) await rm(folder, { recursive: true, force: true })
   removeMemoryFolder()
