@@ -61,7 +61,8 @@ it('delivers every event in order over kill -9 of the replica that delivers', as
   receiver.answer(status(204))
 
   const sent = () => receiver.received.map(({ event }) => event.subject)
-  await eventually(() => expect([...new Set(sent())]).toEqual(subjects))
+  await eventually(() => expect(sent()).toContain(subjects.at(-1)))
+  expect([...new Set(sent())]).toEqual(subjects)
   const repeated = sent().filter((subject, position) => sent().indexOf(subject) !== position)
   expect(new Set(repeated)).toEqual(new Set([subjects[EVENTS / 2 - 1]]))
   for (const received of receiver.received) expect(verified(secret, received)).toEqual(received.event)

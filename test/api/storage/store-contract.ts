@@ -30,6 +30,7 @@ import { describeMigrations } from './migrate-contract.ts'
 import { describeReplicaStore } from './replica-store-contract.ts'
 import { describeSchema } from './schema-contract.ts'
 import { describeSealedKeyStore } from './sealed-key-store-contract.ts'
+import { describeWebhookStore } from './webhook-store-contract.ts'
 
 /** How many random changes are tried. A sequence of them, which is compared with a model, takes longer than one. */
 export interface RandomChanges {
@@ -60,6 +61,7 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>, 
     describeCredentialUses(current)
     describeReplicaStore(current)
     describeDeprecatedCallStore(current)
+    describeWebhookStore(current)
     describeForgedRows(current)
     describeMigrations(openEmpty)
   })

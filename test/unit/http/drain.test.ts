@@ -50,21 +50,22 @@ async function open(tls = false): Promise<Socket> {
   const { port } = listener
   const socket = tls ? connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }) : connect(port, '127.0.0.1')
   clients.push(socket)
-  socket.setEncoding('latin1')
+  socket.on('error', () => {}).setEncoding('latin1')
   await once(socket, tls ? 'secureConnect' : 'connect')
   return socket
 }
 
-/** Sends a request and reads the answer. */
+/** Sends a request and reads the answer, or what there is of it when the connection ends. */
 async function ask(socket: Socket, request = GET): Promise<string> {
   let text = ''
+  const gone = closed(socket)
   const read = (chunk: string) => {
     text += chunk
   }
   socket.on('data', read)
   socket.write(request)
   const isWhole = () => /\r\n\r\n(answer|held)$|\r\n0\r\n\r\n$/.test(text)
-  while (!isWhole()) await once(socket, 'data')
+  while (!isWhole() && !socket.destroyed) await Promise.race([new Promise((come) => socket.once('data', come)), gone])
   socket.off('data', read)
   return text
 }
