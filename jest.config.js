@@ -1,20 +1,41 @@
-/** @type {import('jest').Config} */
-export default {
+/** More than the cores of a small machine where tests wait half of the time. What other projects start uses all cores, or prints figures. */
+const WORKERS = { main: 4, issuers: 2 }
+const selected = process.argv[process.argv.indexOf('--selectProjects') + 1]
+
+/** What every project has. */
+const shared = {
   testEnvironment: '<rootDir>/test/support/environment.ts',
-  roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
-  // `npm run test:fault`, `test:interop`, `test:clients`, `test:issuers`, `test:console` and `test:database` run those.
-  testPathIgnorePatterns: ['fault', 'interop', 'clients', 'issuers', 'console', 'database'].map(
-    (folder) => `<rootDir>/test/${folder}/`,
-  ),
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
     '\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2024' } }],
   },
   // What waits has its own limits; this one ends what hangs, on a machine that is busy with other things too.
   testTimeout: 180_000,
+}
+
+const databases = {
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
-  // More than the cores of a small machine: half of the time the tests wait.
-  maxWorkers: 4,
+}
+
+/** The tests of folders. The scripts of `package.json` select a project by its name. */
+function project(displayName, folders, own = databases) {
+  return { ...shared, ...own, displayName, roots: folders.map((folder) => `<rootDir>/test/${folder}`) }
+}
+
+/** @type {import('jest').Config} */
+export default {
+  projects: [
+    project('main', ['unit', 'api', 'process', 'docs']),
+    // The tests of processes in full: the long ones, in which real processes are under load while something breaks, too.
+    project('fault', ['process', 'fault']),
+    project('clients', ['clients']),
+    project('interop', ['interop']),
+    project('issuers', ['issuers']),
+    project('console', ['console']),
+    // On the database that it is given.
+    project('database', ['database'], {}),
+  ],
+  maxWorkers: WORKERS[selected] ?? 1,
 }

@@ -108,19 +108,23 @@ async function killerOf({ file, text, becomes, tests }: Mutant, copy: string): P
 async function firstFailure(tests: readonly string[], copy: string): Promise<string | undefined> {
   const jest = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js']
   const order = ['--runInBand', '--bail', '--testSequencer', join(import.meta.dirname, 'given-order.cjs')]
-  const child = spawn(process.execPath, [...jest, ...order, '--testTimeout=60000', '--runTestsByPath', ...tests], {
-    cwd: copy,
-    env: { ...process.env, KEYTURN_MUTANT_TESTS: tests.join(',') },
-    stdio: ['ignore', 'ignore', 'pipe'],
-    detached: true,
-  })
+  const child = spawn(
+    process.execPath,
+    [...jest, ...order, '--testTimeout=60000', '--selectProjects', 'main', '--runTestsByPath', ...tests],
+    {
+      cwd: copy,
+      env: { ...process.env, KEYTURN_MUTANT_TESTS: tests.join(',') },
+      stdio: ['ignore', 'ignore', 'pipe'],
+      detached: true,
+    },
+  )
   const timer = setTimeout(() => process.kill(-(child.pid as number), 'SIGKILL'), MAX_MILLIS)
   const closed = once(child, 'close')
   let output = ''
   for await (const chunk of child.stderr) output += chunk
   await closed
   clearTimeout(timer)
-  const failed = /^FAIL (\S+)/m.exec(output)?.[1]
+  const failed = /^FAIL main (\S+)/m.exec(output)?.[1]
   if (failed !== undefined) return `${failed}: ${/^ +● (.*)$/m.exec(output)?.[1]}`
   if (child.signalCode === 'SIGKILL') return `nothing within ${MAX_MILLIS / 60_000} minutes`
   if (child.exitCode !== 0 || !/^Tests: .*\d passed/m.test(output))

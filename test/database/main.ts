@@ -7,7 +7,7 @@ if (url === undefined || !/^postgres(ql)?:\/\//.test(url)) {
   process.exit(2)
 }
 const jest = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js']
-const { status } = spawnSync(process.execPath, [...jest, '--config', 'jest.database.config.js', ...others], {
+const { status } = spawnSync(process.execPath, [...jest, '--selectProjects', 'database', '--ci', ...others], {
   stdio: 'inherit',
   // Not in the arguments of the test, where other users of this machine would see the password.
   env: { ...process.env, KEYTURN_TEST_DATABASE_URL: url },
