@@ -6,7 +6,7 @@ import { hash as digest, randomBytes, timingSafeEqual } from 'node:crypto'
 import { PERSONAL_ACCESS_TOKEN_PREFIX } from '../domain/identities/credential.ts'
 import type { ClientSecrets } from '../domain/integrity.ts'
 import type { DerivedKeys } from './integrity-key.ts'
-import { createTaggedSecrets, newSecret, RANDOM_LENGTH } from './tagged-secret.ts'
+import { createTaggedSecrets, newSecret } from './tagged-secret.ts'
 
 /** By which secret scanners and people recognise a leaked secret. */
 const SECRET_PREFIX = 'ktn_cs_'
@@ -14,14 +14,12 @@ const CLIENT_SECRET = /^ktn_cs_[\w-]{43}$/
 const HASH_BYTES = 32
 const BLOCK_BYTES = 64
 
-const UNTAGGED_LENGTH = PERSONAL_ACCESS_TOKEN_PREFIX.length + RANDOM_LENGTH
-
 /** The derived keys that are used here. */
 type SecretKeys = Pick<DerivedKeys, 'clientSecrets' | 'personalAccessTokens' | 'personalAccessTokenTags'>
 
 /**
  * Client secrets and personal access tokens with 256 random bits, each stored as the HMAC of its SHA-256, so that write access to
- * the database is not enough to forge one. It is of the SHA-256, because older instances stored that alone.
+ * the database is not enough to forge one.
  *
  * A personal access token ends in a tag, by which forged ones are known.
  */
@@ -42,11 +40,7 @@ export function createClientSecrets(keys: SecretKeys): ClientSecrets {
       return { token, hash: personalAccessTokens.hashOf(token) }
     },
 
-    originOfPersonalAccessToken(token) {
-      if (token.length === UNTAGGED_LENGTH) return 'older'
-      return taggedTokens.isGenuine(token) ? 'genuine' : 'invented'
-    },
-
+    isGenuinePersonalAccessToken: taggedTokens.isGenuine,
     hashPersonalAccessToken: personalAccessTokens.hashOf,
     matches: clientSecrets.matches,
     matchesPersonalAccessToken: personalAccessTokens.matches,
@@ -61,20 +55,6 @@ export function newClientSecret(): string {
 /** Whether a text has the form of a generated client secret. One that a person made up could be guessed from its fast hash. */
 export function isClientSecret(text: string): boolean {
   return CLIENT_SECRET.test(text)
-}
-
-/**
- * The stored hash of a secret, from its SHA-256: HMAC-SHA256 (RFC 2104).
- *
- * Written out as its two hashes, because `createHmac` takes twice as long and this is on the path of every token.
- */
-export function createSecretHash(key: Uint8Array): (sha256: Uint8Array) => Uint8Array {
-  const mac = createMac(key)
-  return (sha256) => {
-    const result = Buffer.alloc(HASH_BYTES)
-    mac(Buffer.from(sha256).toString('binary'), result)
-    return result
-  }
 }
 
 function createComparer(key: Uint8Array) {
@@ -102,7 +82,10 @@ function createComparer(key: Uint8Array) {
   }
 }
 
-/** Writes the HMAC-SHA256 of 32 bytes, given as a binary string, which is the fastest way to pass them. */
+/**
+ * Writes the HMAC-SHA256 (RFC 2104) of 32 bytes, given as a binary string, which is the fastest way to pass them. Written out as its two
+ * hashes, because `createHmac` takes twice as long and this is on the path of every token.
+ */
 function createMac(key: Uint8Array): (message: string, result: Buffer) => void {
   const inner = Buffer.alloc(BLOCK_BYTES + HASH_BYTES, 0x36)
   const outer = Buffer.alloc(BLOCK_BYTES + HASH_BYTES, 0x5c)

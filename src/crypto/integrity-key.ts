@@ -3,14 +3,13 @@
  * keys that are derived from it, one for each use.
  */
 import { hkdfSync, randomBytes } from 'node:crypto'
-import type { Integrity, NewIntegrity, TakeOver } from '../domain/integrity.ts'
-import { createClientSecrets, createSecretHash } from './client-secret.ts'
+import type { Integrity, NewIntegrity } from '../domain/integrity.ts'
+import { createClientSecrets } from './client-secret.ts'
 import { createConsoleSecrets } from './console-secrets.ts'
 import { createDpopNonces } from './dpop-nonces.ts'
 import type { MasterKeys } from './master-keys.ts'
 import { createPublicKeyMacs } from './public-key-macs.ts'
 import { CannotOpen, openJwe, sealJwe } from './sealed-jwe.ts'
-import { createKeySealer } from './sealed-key.ts'
 
 const KEY_BYTES = 32
 
@@ -55,20 +54,11 @@ export function createIntegrity(keys: DerivedKeys): Integrity {
 
 /** Makes an integrity key for a new instance. */
 export async function generateIntegrity(masterKeys: MasterKeys): Promise<NewIntegrity> {
-  const { sealedIntegrityKey, keys } = await generateKeys(masterKeys)
-  return { sealedIntegrityKey, ...createIntegrity(keys) }
-}
-
-/** Makes an integrity key for an instance that has none yet. */
-export async function generateTakeOver(masterKeys: MasterKeys): Promise<TakeOver> {
-  const { sealedIntegrityKey, keys } = await generateKeys(masterKeys)
-  const sealer = createKeySealer(masterKeys)
-  return {
-    sealedIntegrityKey,
-    publicKeys: createPublicKeyMacs(keys),
-    prove: (key) => sealer.withPrivateKey(key.sealed, key, () => {}),
-    clientSecretHash: createSecretHash(keys.clientSecrets),
-    personalAccessTokenHash: createSecretHash(keys.personalAccessTokens),
+  const key = randomBytes(KEY_BYTES)
+  try {
+    return { sealedIntegrityKey: await seal(key, masterKeys), ...createIntegrity(deriveKeys(key)) }
+  } finally {
+    key.fill(0)
   }
 }
 
@@ -100,15 +90,6 @@ export async function withIntegrityKey<T>(
   } catch (cause) {
     if (!(cause instanceof CannotOpen)) throw cause
     throw new Error(`the integrity key of the instance cannot be opened: ${cause.message}`, { cause })
-  }
-}
-
-async function generateKeys(masterKeys: MasterKeys) {
-  const key = randomBytes(KEY_BYTES)
-  try {
-    return { sealedIntegrityKey: await seal(key, masterKeys), keys: deriveKeys(key) }
-  } finally {
-    key.fill(0)
   }
 }
 

@@ -10,7 +10,7 @@ const SECRET_BYTES = 32
 const TAG_BYTES = 12
 
 /** The length of what stands between the prefix and the tag, in characters. */
-export const RANDOM_LENGTH = lengthOf(SECRET_BYTES)
+const RANDOM_LENGTH = lengthOf(SECRET_BYTES)
 const TAG_LENGTH = lengthOf(TAG_BYTES)
 
 /** Makes secrets with a tag, and recognises them. */

@@ -8,7 +8,6 @@ import type { IssuerKey, KeySource } from './federation/issuer-keys.ts'
 import type { IssuerKeyChoice, TrustedIssuer } from './federation/trusted-issuer.ts'
 import type { ClientCertificate } from './identities/client-certificate.ts'
 import type { UserKey } from './identities/credential.ts'
-import type { SealedWebKey } from './keys/sealed-keys.ts'
 import type { KeyPairFacts } from './keys/web-key.ts'
 
 /**
@@ -70,11 +69,8 @@ export interface ClientSecrets {
   hash(secret: string): Uint8Array
   /** A new personal access token, which begins with `ktn_pat_` and ends in a tag, and the hash to keep. */
   generatePersonalAccessToken(): { readonly token: string; readonly hash: Uint8Array }
-  /**
-   * Classifies a personal access token without the database. `genuine`: its tag proves that this instance made it. `older`: it has
-   * the form without a tag. `invented`: neither. Constant-time in the tag.
-   */
-  originOfPersonalAccessToken(token: string): 'genuine' | 'older' | 'invented'
+  /** Whether the tag of a personal access token proves, without the database, that this instance made it. Constant-time in the tag. */
+  isGenuinePersonalAccessToken(token: string): boolean
   /** The stored hash of a personal access token. */
   hashPersonalAccessToken(token: string): Uint8Array
   /**
@@ -127,20 +123,4 @@ export interface Integrity {
 /** An integrity key that was just made, sealed and open. */
 export interface NewIntegrity extends Integrity {
   readonly sealedIntegrityKey: string
-}
-
-/** Gives an integrity key, and MACs for all its rows, to an instance that has none. */
-export interface TakeOver {
-  readonly sealedIntegrityKey: string
-  readonly publicKeys: PublicKeyMacs
-  /**
-   * Proves a web key by its private key, which it opens and wipes.
-   *
-   * @throws {Error} that says what to do.
-   */
-  prove(key: SealedWebKey): Promise<void>
-  /** The hash of a client secret, from the SHA-256 that was stored until now. */
-  clientSecretHash(sha256: Uint8Array): Uint8Array
-  /** The same for a personal access token. */
-  personalAccessTokenHash(sha256: Uint8Array): Uint8Array
 }

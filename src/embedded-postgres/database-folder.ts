@@ -18,9 +18,6 @@ const DRAFT_FOLDER = 'postgres.new'
 
 const VERSION_FILE = 'PG_VERSION'
 
-/** What the versions had whose database was PGlite. */
-const FORMER_FOLDER = 'database'
-
 const WORKING_FOLDER = '/proc/self/cwd'
 
 const OWNER_ONLY = 0o700
@@ -83,16 +80,6 @@ export async function prepareDatabaseFolder(
 /** Whether there is a database in the data directory, or something in its place. */
 export async function hasDatabaseFolder(dataDir: string): Promise<boolean> {
   return !(await isMissingOrEmpty(join(dataDir, DATABASE_FOLDER)))
-}
-
-/** @throws {Error} if the data directory has the embedded database of such a version. */
-export async function assertNotFormer(dataDir: string): Promise<void> {
-  const former = join(dataDir, FORMER_FOLDER)
-  if ((await versionIn(former)) === undefined) return
-  throw new Error(
-    `${former} is the embedded database of an earlier version of Keyturn (PGlite), which this version cannot read: ` +
-      `move the data directory ${dataDir} aside, with its master.key, or choose another directory`,
-  )
 }
 
 /** Options of a child process that works on a folder as the user may, also where that user cannot enter the folders above it. */

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { backoffMillis } from '../domain/backoff.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { lockDataDirectory } from './data-directory.ts'
-import { assertNotFormer, DATABASE_FOLDER, type Makers, prepareDatabaseFolder } from './database-folder.ts'
+import { DATABASE_FOLDER, type Makers, prepareDatabaseFolder } from './database-folder.ts'
 import { markerOf, stopOrphans } from './orphans.ts'
 import { type Platform, thisPlatform } from './platform.ts'
 import { findPrograms } from './programs.ts'
@@ -83,7 +83,6 @@ class Supervisor {
 
   static async start(options: EmbeddedPostgresOptions): Promise<Supervisor> {
     const { dataDir, platform = thisPlatform(), signal } = options
-    await assertNotFormer(dataDir)
     const programs = await findPrograms(platform)
     const user = await serverUser(join(dataDir, DATABASE_FOLDER))
     const makers = { programs: await reachablePrograms(programs, user, programCache(dataDir)), user }

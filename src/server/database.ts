@@ -3,7 +3,7 @@
  */
 import type { Config } from '../config/config.ts'
 import type { Log } from '../domain/ports/runtime.ts'
-import { assertNotFormer, hasDatabaseFolder } from '../embedded-postgres/database-folder.ts'
+import { hasDatabaseFolder } from '../embedded-postgres/database-folder.ts'
 import { startEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.ts'
 import { socketAddress } from '../embedded-postgres/socket.ts'
 import { createInstanceInitializer } from '../storage/instance/instance-initializer.ts'
@@ -83,7 +83,6 @@ export function openUntilDisposed(options: PostgresOptions, stack: CleanupStack)
 export async function openExisting(config: Config, log: Log, stack: CleanupStack): Promise<Database> {
   const { database, dataDir } = config
   if (database.kind === 'embedded') {
-    await assertNotFormer(dataDir)
     if (!(await hasDatabaseFolder(dataDir))) {
       throw new Error(
         `there is no embedded database in ${dataDir}: name the data directory of the server with --data-dir`,

@@ -20,12 +20,12 @@ import { startEpoch } from '../storage/audit/audit-reader.ts'
 import { createInstanceInitializer } from '../storage/instance/instance-initializer.ts'
 import { createIssuerStore } from '../storage/instance/issuer-store.ts'
 import type { Database } from '../storage/postgres/database.ts'
+import { migrate } from '../storage/schema/migrate.ts'
 import type { Tracing } from '../telemetry/tracing/tracing.ts'
 import { readBootstrapFile } from './bootstrap-file.ts'
 import { adminCredentialsFile } from './config-files.ts'
 import { type WaitOptions, whenAvailable } from './database-wait.ts'
 import { loadIntegrity } from './integrity.ts'
-import { bringUpToDate } from './migrate.ts'
 
 /** What the steps need. */
 export interface SetupOptions {
@@ -53,7 +53,7 @@ export async function setUpInstance(options: SetupOptions): Promise<OpenedInstan
   const { config, log, database, baseUrl, waiting } = options
   const { signal } = waiting
   const source = masterKeySource(config, log)
-  const applied = await whenAvailable(() => bringUpToDate(database, { source, log, signal }), waiting)
+  const applied = await whenAvailable(() => migrate(database), waiting)
   if (applied.length > 0) log.info({ migrations: applied }, 'the schema of the database was brought up to date')
 
   if (await whenAvailable(() => startEpoch(database), waiting))

@@ -5,12 +5,10 @@
 import { changeIssuer } from '../app/replica/issuer.ts'
 import type { Config } from '../config/config.ts'
 import type { Log } from '../domain/ports/runtime.ts'
-import { masterKeySource } from '../secret-files/master-key-source.ts'
 import { createIssuerStore } from '../storage/instance/issuer-store.ts'
-import { assertMigrated } from '../storage/schema/migrate.ts'
+import { assertMigrated, migrate } from '../storage/schema/migrate.ts'
 import { withCleanup } from './cleanup-stack.ts'
 import { assertSetUp, openExisting } from './database.ts'
-import { bringUpToDate } from './migrate.ts'
 
 /** The issuer of the instance; null if none is stored. Nothing is changed. @throws {Error} that says what to do. */
 export async function storedIssuer(config: Config, log: Log): Promise<string | null> {
@@ -24,19 +22,13 @@ export async function storedIssuer(config: Config, log: Log): Promise<string | n
 /**
  * Makes this the issuer of the instance.
  *
- * @param signal Ends the command for the master keys, which is run only to take over an instance without an integrity key.
  * @returns The one before; null if none was stored.
  * @throws {Error} that says what to do, if the instance has not been set up or its embedded database is in use.
  */
-export async function replaceIssuer(
-  config: Config,
-  issuer: string,
-  log: Log,
-  signal: AbortSignal,
-): Promise<string | null> {
+export async function replaceIssuer(config: Config, issuer: string, log: Log): Promise<string | null> {
   return await withCleanup(async (stack) => {
     const database = await openExisting(config, log, stack)
-    await bringUpToDate(database, { source: masterKeySource(config, log), log, signal })
+    await migrate(database)
     await assertSetUp(database)
     return await changeIssuer(createIssuerStore(database), issuer)
   })

@@ -20,12 +20,12 @@ import type { CredentialsFile } from '../secret-files/credentials-file.ts'
 import { type MasterKeySource, masterKeySource } from '../secret-files/master-key-source.ts'
 import { createIdentityStore } from '../storage/identities/identity-store.ts'
 import type { Database } from '../storage/postgres/database.ts'
+import { migrate } from '../storage/schema/migrate.ts'
 import { withCleanup } from './cleanup-stack.ts'
 import { adminCredentialsFile } from './config-files.ts'
 import { PEOPLE_PROJECT_ID } from './console.ts'
 import { assertSetUp, openExisting } from './database.ts'
 import { loadIntegrity } from './integrity.ts'
-import { bringUpToDate } from './migrate.ts'
 
 /** How many users or projects are read at once. */
 const PAGE = 1000
@@ -53,7 +53,7 @@ export async function recoverOwner(config: Config, log: Log, signal: AbortSignal
   return await withCleanup(async (stack) => {
     const database = await openExisting(config, log, stack)
     const source = masterKeySource(config, log)
-    await bringUpToDate(database, { source, log, signal })
+    await migrate(database)
     const { publicKeys, secrets } = await proveOperator(source, database, signal)
     const identities = createIdentityStore(database, publicKeys)
     const owner = await mostUsableOwner(identities)

@@ -13,10 +13,9 @@ import { rotateGenerated } from '../secret-files/generated-master-key.ts'
 import { masterKeySource } from '../secret-files/master-key-source.ts'
 import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'
 import type { Database } from '../storage/postgres/database.ts'
-import { assertMigrated } from '../storage/schema/migrate.ts'
+import { assertMigrated, migrate } from '../storage/schema/migrate.ts'
 import { withCleanup } from './cleanup-stack.ts'
 import { assertSetUp, openExisting } from './database.ts'
-import { bringUpToDate } from './migrate.ts'
 
 /** What a rotation did. */
 export interface RotatedMasterKeys extends Resealed {
@@ -34,7 +33,7 @@ export interface RotatedMasterKeys extends Resealed {
 export async function rotateMasterKeys(config: Config, log: Log, signal: AbortSignal): Promise<RotatedMasterKeys> {
   return await withInstance(config, log, async (database) => {
     const source = masterKeySource(config, log)
-    await bringUpToDate(database, { source, log, signal })
+    await migrate(database)
     await assertSetUp(database)
     const store = createSealedKeyStore(database)
     const masterKeys = await source.load({ mayGenerate: false, signal })

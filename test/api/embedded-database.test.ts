@@ -2,7 +2,7 @@
  * A server and the commands on the embedded database, and the master key that Keyturn made for it.
  */
 import { randomUUID } from 'node:crypto'
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
@@ -212,27 +212,5 @@ describe('a data directory without an instance', () => {
     } finally {
       await removeFolder(empty)
     }
-  })
-})
-
-describe('a data directory of an earlier version, with PGlite', () => {
-  let former: string
-  beforeAll(async () => {
-    former = await temporaryFolder()
-    await mkdir(join(former, 'database'))
-    await writeFile(join(former, 'database', 'PG_VERSION'), '18\n')
-  })
-  afterAll(() => removeFolder(former))
-  afterEach(async () => expect((await readdir(former)).filter((name) => name !== 'lock')).toEqual(['database']))
-  const advice = () => `move the data directory ${former} aside, with its master.key, or choose another directory`
-
-  it.each([...COMMANDS, [['migrate']]])('is refused by keyturn %j, which leaves it as it is', async (args) => {
-    const { code, stderr } = await keyturn(args, former)
-    expect(code).toBe(1)
-    expect(stderr).toContain(advice())
-  })
-
-  it('is refused by a server that starts, which leaves it as it is', async () => {
-    await expect(startKeyturnInProcess({ dataDir: former, makesDatabase: true })).rejects.toThrow(advice())
   })
 })

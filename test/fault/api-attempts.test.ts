@@ -9,14 +9,8 @@ import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
-import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
 import { type Administration, administrationWith } from '../support/administration.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
-import { createRecordingLog } from '../support/log.ts'
-import { sharedPostgres } from '../support/new-database.ts'
-import { fillOlder, migrateToOlder, type OlderInstance } from '../support/older-instance.ts'
-import type { TestPostgres } from '../support/postgres.ts'
 import { describeUnless, NOT_LINUX } from '../support/unless.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
@@ -26,49 +20,36 @@ const MAX_PER_ADDRESS = 1000
 /** Requests of a connection that are in flight at the same time: of two, more than were looked up and waited in one queue. */
 const AT_ONCE = 60
 
-let postgres: TestPostgres
-let database: Database
-/** Has taken over an instance from before tokens had tags. */
-let older: OlderInstance
 let server: Keyturn
+let clientId: string
 let admin: Administration
 const agents = new Map<string, Agent>()
 
 beforeAll(async () => {
   if (NOT_LINUX !== undefined) return
-  postgres = sharedPostgres()
-  const url = await postgres.createDatabase()
-  database = await openDatabase({ url, log: createRecordingLog() })
-  const masterKeys = generateMasterKey()
-  await migrateToOlder(database)
-  older = await fillOlder(database, masterKeys)
-  server = await startKeyturnInProcess({ env: { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: masterKeys } })
+  server = await startKeyturnInProcess()
+  clientId = (await server.admin()).client_id
   admin = administrationWith(server, await newAccessToken())
 })
 
 afterAll(async () => {
   for (const agent of agents.values()) agent.destroy()
-  await database?.close()
   await server?.stop()
-  await postgres?.stop()
   if (server !== undefined) await removeFolder(server.dataDir)
 })
 
-function newAccessToken(): Promise<string> {
-  const { clientId: client_id, clientSecret: client_secret } = older
-  const base_url = server.listenUrl
-  return requestToken({ base_url, token_endpoint: `${base_url}/oauth/v2/token`, client_id, client_secret })
+async function newAccessToken(): Promise<string> {
+  return await requestToken({ ...(await server.admin()), token_endpoint: `${server.listenUrl}/oauth/v2/token` })
 }
 
 async function newPersonalAccessToken(): Promise<{ token: string; tokenId: string }> {
   const expirationDate = timestampFromDate(new Date(Date.now() + 3_600_000))
-  const created = await admin.users.createPersonalAccessToken({ userId: older.userId, expirationDate })
+  const created = await admin.users.createPersonalAccessToken({ userId: userIdOf(clientId), expirationDate })
   return { token: created.token, tokenId: created.personalAccessToken!.tokenId }
 }
 
-/** Has the form of the tokens of an older version, of which only the database knows which there are. */
-const inventedOldToken = () => `ktn_pat_${randomBytes(32).toString('base64url')}`
-const inventedToken = () => inventedOldToken() + randomBytes(12).toString('base64url')
+const userIdOf = (client: string) => client.split('@')[0]!
+const inventedToken = () => `ktn_pat_${randomBytes(44).toString('base64url')}`
 const inventedJwt = () => {
   const [header, payload] = admin.token.split('.')
   return `${header}.${payload}.${randomBytes(64).toString('base64url')}`
@@ -150,7 +131,7 @@ async function flood(
 async function listWhileFlooded(tokens: readonly string[], times: number, flooders: readonly [string, string]) {
   const done = new AbortController()
   const floods = Promise.all([
-    flood(MAX_PER_ADDRESS - 1, flooders[0], { invent: inventedOldToken, until: done.signal }),
+    flood(MAX_PER_ADDRESS - 1, flooders[0], { invent: inventedToken, until: done.signal }),
     flood(MAX_PER_ADDRESS - 1, flooders[1], { invent: inventedToken, until: done.signal }),
   ])
   const statuses: (number | undefined)[] = []
@@ -187,12 +168,6 @@ describeUnless(NOT_LINUX)('two connections that send invented personal access to
     const statuses = await listWhileFlooded(tokens, 60, ['127.0.0.2', '127.0.0.3'])
     expect(statuses).toEqual(Array.from({ length: 60 }, () => 200))
   })
-
-  it('fail no call with a token from before there were tags, once it has been proved', async () => {
-    expect((await list(older.personalAccessToken)).status).toBe(200)
-    const statuses = await listWhileFlooded([older.personalAccessToken], 60, ['127.0.0.4', '127.0.0.5'])
-    expect(statuses).toEqual(Array.from({ length: 60 }, () => 200))
-  })
 })
 
 describeUnless(NOT_LINUX)('an address from which too many authentications at the API have failed', () => {
@@ -204,7 +179,7 @@ describeUnless(NOT_LINUX)('an address from which too many authentications at the
   beforeAll(async () => {
     const { token, tokenId } = await newPersonalAccessToken()
     revoked = token
-    await admin.users.revokePersonalAccessToken({ userId: older.userId, tokenId })
+    await admin.users.revokePersonalAccessToken({ userId: userIdOf(clientId), tokenId })
     unused = (await newPersonalAccessToken()).token
     unproved = await newAccessToken()
     const kinds = [inventedToken, inventedJwt, () => randomBytes(8).toString('hex')]
@@ -214,7 +189,7 @@ describeUnless(NOT_LINUX)('an address from which too many authentications at the
   })
 
   it('gets 429 with Retry-After, over plain JSON [RFC 6585 §4]', async () => {
-    for (const invent of [inventedToken, inventedOldToken, inventedJwt]) expectBlocked(await list(invent(), BLOCKED))
+    for (const invent of [inventedToken, inventedJwt]) expectBlocked(await list(invent(), BLOCKED))
     // Whether it is good would have to be looked at.
     expectBlocked(await list(unproved, BLOCKED))
   })
@@ -257,7 +232,7 @@ describeUnless(NOT_LINUX)('an address from which too many authentications at the
       const outgoing = request(`${server.listenUrl}/oauth/v2/token`, options, (response) =>
         resolve(response.resume().statusCode),
       )
-      outgoing.on('error', reject).end(`grant_type=client_credentials&client_id=${older.clientId}&client_secret=x`)
+      outgoing.on('error', reject).end(`grant_type=client_credentials&client_id=${clientId}&client_secret=x`)
     })
     expect(status).toBe(429)
   })
@@ -268,8 +243,7 @@ describeUnless(NOT_LINUX)('an address from which too many authentications at the
 
   it('is served with tokens that are good, and that this takes no work to see', async () => {
     // Each has been accepted from another address.
-    expect((await list(older.personalAccessToken)).status).toBe(200)
-    for (const proved of [admin.token, older.personalAccessToken, unused]) {
+    for (const proved of [admin.token, unused]) {
       expect((await list(proved, BLOCKED)).status).toBe(200)
     }
     expect((await list(revoked, BLOCKED)).status).toBe(401)

@@ -119,7 +119,7 @@ describe('a server that starts before its database', () => {
   it('does not wait for a database that a newer major version has changed to change back', async () => {
     proxy = await startTcpProxy(databasePort, Number(url.port))
     expect((await runKeyturnInProcess(['migrate'], env)).code).toBe(0)
-    await postgres!.query('update instance set schema_major = 3', [], url.href)
+    await postgres!.query('update instance set schema_major = 2', [], url.href)
     await expect(startKeyturnInProcess({ env, dataDir: folder })).rejects.toThrow(
       /^a newer version of Keyturn has changed the database .*run the newer version/,
     )

@@ -4,8 +4,9 @@
 import { expect } from '@jest/globals'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
+import type { Integrity } from '../../src/domain/integrity.ts'
 import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
-import { integrityOf, type TestIntegrity } from './integrity.ts'
+import { integrityOf } from './integrity.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from './keyturn.ts'
 import { createRecordingLog } from './log.ts'
 import { sharedPostgres } from './new-database.ts'
@@ -22,7 +23,7 @@ export interface OAuthInstance {
   /** For seeds. */
   readonly database: Database
   /** What the servers believe rows by. */
-  readonly integrity: TestIntegrity
+  readonly integrity: Integrity
   /** Adds a service user with one secret, in a project of its own unless the options name one. */
   addRobot(options?: Partial<Parameters<typeof seedUser>[1]>): Promise<Robot>
   /** Any path below the address that the server listens on. */

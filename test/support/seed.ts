@@ -7,10 +7,10 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { sql, type Transaction } from 'kysely'
 import { ANY_USER } from '../../src/domain/identities/changed-users.ts'
 import type { InstanceRole, ProjectMemberRole } from '../../src/domain/identities/permission.ts'
+import type { Integrity } from '../../src/domain/integrity.ts'
 import { bumpVersion, readChangeTime } from '../../src/storage/instance/instance-row.ts'
 import type { Database } from '../../src/storage/postgres/database.ts'
 import type { Tables } from '../../src/storage/schema/tables.ts'
-import type { TestIntegrity } from './integrity.ts'
 
 /** A project that exists now. */
 export interface SeededProject {
@@ -96,8 +96,7 @@ export async function seedUser(
       })
       .execute()
     for (const role of options.instanceRoles ?? []) {
-      const table = role.startsWith('IAM_OWNER') ? 'instance_members' : 'limited_instance_members'
-      await trx.insertInto(table).values({ user_id: userId, role }).execute()
+      await trx.insertInto('instance_members').values({ user_id: userId, role }).execute()
     }
     for (const [projectId, role] of Object.entries(options.managedProjects ?? {})) {
       await trx.insertInto('project_members').values({ user_id: userId, project_id: projectId, role }).execute()
@@ -114,12 +113,12 @@ export async function seedUser(
   return { userId, clientId: `${userId}@${project.name}`, project }
 }
 
-/** How the servers on a database hash client secrets, from their SHA-256. */
-const secretHashes = new WeakMap<Database, (sha256: Uint8Array) => Uint8Array>()
+/** How the servers on a database hash client secrets. */
+const secretHashes = new WeakMap<Database, (secret: string) => Uint8Array>()
 
 /** Makes the secrets that are put into this database good for its servers. Without servers it makes no difference. */
-export function hashSecretsWith(database: Database, { clientSecretHash }: TestIntegrity): void {
-  secretHashes.set(database, clientSecretHash)
+export function hashSecretsWith(database: Database, { secrets }: Integrity): void {
+  secretHashes.set(database, secrets.hash)
 }
 
 /** One more client secret of a user. It lives for ever unless the options end it. */
@@ -130,8 +129,7 @@ export async function seedSecret(
 ): Promise<SeededSecret> {
   const secretId = randomUUID()
   const secret = options.secret ?? randomBytes(32).toString('base64url')
-  const sha256 = createHash('sha256').update(secret).digest()
-  const hash = secretHashes.get(database)?.(sha256) ?? sha256
+  const hash = secretHashes.get(database)?.(secret) ?? createHash('sha256').update(secret).digest()
   const ends = [options.expiresAt, options.deactivatedAt].filter((date) => date !== undefined)
   await change(database, async (trx) => {
     await trx

@@ -71,8 +71,8 @@ interface Presented {
   readonly isDpop: boolean
   /** Of the token, or of the header. */
   readonly digest: string
-  /** Null if it is no personal access token. */
-  readonly origin: ReturnType<ClientSecrets['originOfPersonalAccessToken']> | null
+  /** Whether it has the tag of this instance; null if it is no personal access token. */
+  readonly isGenuine: boolean | null
   /** Whether the token was accepted the last time, or has the tag of this instance and has not been refused yet. */
   readonly isCredible: boolean
 }
@@ -83,7 +83,7 @@ export class Access {
   readonly #lookups = new Semaphore(LOOKUPS)
   /** Reads callers who have proved themselves, before they are denied anything. */
   readonly #callers = new SingleFlightByKey((userId) => this.#lookups.run(() => this.#options.store.findUser(userId)))
-  /** Tokens of the older form, without a tag, are easy to forge. */
+  /** Tokens that have been refused, such as those that were revoked. */
   readonly #doubtfulLookups = new Semaphore(DOUBTFUL_LOOKUPS)
 
   constructor(options: AccessOptions) {
@@ -114,7 +114,7 @@ export class Access {
     } catch (error) {
       if (isFailure(error)) {
         attempts.fail(attempt)
-        this.#outcomes.refused(presented.digest, presented.origin === 'genuine')
+        this.#outcomes.refused(presented.digest, presented.isGenuine === true)
       }
       throw error
     }
@@ -170,19 +170,19 @@ export class Access {
     const [, scheme, token] = AUTHORIZATION.exec(authorization) ?? []
     const digest = digestOf(token ?? authorization)
     const isPersonal = token !== undefined && isPersonalAccessToken(token)
-    const origin = isPersonal ? secrets.originOfPersonalAccessToken(token) : null
+    const isGenuine = isPersonal ? secrets.isGenuinePersonalAccessToken(token) : null
     const outcome = this.#outcomes.outcomeOf(digest)
-    const isCredible = outcome === undefined ? origin === 'genuine' : outcome === 'accepted'
-    return { token, isDpop: scheme?.toLowerCase() === 'dpop', digest, origin, isCredible }
+    const isCredible = outcome === undefined ? isGenuine === true : outcome === 'accepted'
+    return { token, isDpop: scheme?.toLowerCase() === 'dpop', digest, isGenuine, isCredible }
   }
 
-  async #prove({ token, isDpop, origin, isCredible }: Presented, use: TokenUse): Promise<AuthenticatedCaller> {
+  async #prove({ token, isDpop, isGenuine, isCredible }: Presented, use: TokenUse): Promise<AuthenticatedCaller> {
     if (token === undefined) {
       throw new DomainError('token_invalid', 'the header must read "Authorization: Bearer <access token>"')
     }
-    if (origin === null) return this.#subjectOf(token, isDpop, use)
+    if (isGenuine === null) return this.#subjectOf(token, isDpop, use)
     if (isDpop) throw notBound('personal access token')
-    if (origin === 'invented') throw invalidPersonalAccessToken()
+    if (!isGenuine) throw invalidPersonalAccessToken()
     return this.#ownerOf(token, isCredible ? this.#lookups : this.#doubtfulLookups)
   }
 

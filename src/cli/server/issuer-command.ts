@@ -25,10 +25,10 @@ export function issuerCommand(io: Io): Command {
     .addArgument(new Argument('<url>', 'the new base URL').argParser(parseUrl))
     .description(`Make another base URL the issuer. ${DIRECTLY} Servers must be started again with it.`)
     .action((url: string, options: Record<string, unknown>) =>
-      runDatabaseCommand(io, { ...options, baseUrl: url }, async ({ config, log, signal }) => {
+      runDatabaseCommand(io, { ...options, baseUrl: url }, async ({ config, log }) => {
         const next = config.baseUrl ?? url
         const { replaceIssuer } = await import('../../server/issuer.ts')
-        const before = await replaceIssuer(config, next, log, signal)
+        const before = await replaceIssuer(config, next, log)
         io.stdout.write(before === next ? `The issuer is ${next} already.\n` : describeChange(before, next))
       }),
     )

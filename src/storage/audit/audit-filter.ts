@@ -1,7 +1,7 @@
 /**
  * The condition of an `AuditFilter` in SQL.
  */
-import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely'
+import type { Expression, ExpressionBuilder, SqlBool } from 'kysely'
 import type { AuditFilter } from '../../domain/audit.ts'
 import type { Tables } from '../schema/tables.ts'
 
@@ -17,11 +17,6 @@ export function matches({ from, to, actor, resource }: AuditFilter) {
     }
     return eb.and(conditions)
   }
-}
-
-/** An event after another one in the order of their dates. */
-export function isDatedAfter({ at, eventId }: { readonly at: Date; readonly eventId: string }) {
-  return sql<SqlBool>`(event_date, event_id) > (${at}, ${eventId})`
 }
 
 /** The pattern that only this text matches. */

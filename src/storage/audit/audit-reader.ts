@@ -12,19 +12,17 @@ import type { Database } from '../postgres/database.ts'
 import { IN_RECOVERY, isStandby } from '../postgres/standby.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import { toAuditEvent } from './audit-event-row.ts'
-import { isDatedAfter, matches } from './audit-filter.ts'
-import { ORDER_START, type OrderedPlace, type Place, parsePosition, writePosition } from './audit-position.ts'
+import { matches } from './audit-filter.ts'
+import { isBefore, ORDER_START, type Place, parsePosition, writePosition } from './audit-position.ts'
 
 /** How far the trail can be read now. */
 interface Horizon {
   /** The place of the newest event that can be read. */
-  readonly latest: OrderedPlace
+  readonly latest: Place
   /** A place that is not before this one is of another history of the database. */
-  readonly end: Pick<OrderedPlace, 'epoch' | 'transactionId'>
+  readonly end: Pick<Place, 'epoch' | 'transactionId'>
   /** Then a place after the end has not been replayed yet. */
   readonly isStandby: boolean
-  /** Events without an order are dated before it. */
-  readonly orderedSince: Date
 }
 
 /** How many events to read, and which. */
@@ -36,7 +34,7 @@ interface ReadOptions {
 /** How many events one read with a filter looks at. */
 const WINDOW = 10_000
 
-/** How much later than the first ordered event one without an order can be dated (decision 15), in milliseconds. */
+/** How much a date can be ahead of the order (decision 15), in milliseconds. */
 const MAX_DATE_AHEAD = 24 * 60 * 60 * 1000
 
 /** The reader of a migrated database. */
@@ -48,12 +46,10 @@ export function createAuditReader(database: Pick<Database, 'db'>): AuditReader {
       const place = position === null ? null : parsePosition(position)
       return await usingStorageWithRetries(async () => {
         const horizon = await readHorizon(database)
-        if (place?.kind === 'ordered') return await readOrdered(database, place, { ...options, horizon })
-        const dated = await readDated(database, place, { ...options, horizon })
-        // The ordered events come after the last of the dated ones.
-        return (
-          dated ?? (await readOrdered(database, await placeAt(database, options.filter.from), { ...options, horizon }))
-        )
+        return await readOrdered(database, place ?? (await placeAt(database, options.filter.from)), {
+          ...options,
+          horizon,
+        })
       })
     },
   }
@@ -71,8 +67,7 @@ export async function startEpoch({ db }: Pick<Database, 'db'>): Promise<boolean>
       .where(
         sql<SqlBool>`exists (
           select from audit_events e
-            where e.epoch = instance.audit_epoch and e.transaction_id >= pg_snapshot_xmax(pg_current_snapshot())
-              and e.transaction_id > '0')`,
+            where e.epoch = instance.audit_epoch and e.transaction_id >= pg_snapshot_xmax(pg_current_snapshot()))`,
       )
       .executeTakeFirstOrThrow()
     return numUpdatedRows > 0n
@@ -82,18 +77,16 @@ export async function startEpoch({ db }: Pick<Database, 'db'>): Promise<boolean>
 async function readHorizon({ db }: Pick<Database, 'db'>): Promise<Horizon> {
   const { rows } = await sql<{
     readonly audit_epoch: number
-    readonly audit_ordered_since: Date
     readonly xmax: string
     readonly in_recovery: boolean
     readonly epoch: number | null
     readonly transaction_id: string | null
     readonly sequence: string | null
   }>`
-    select i.audit_epoch, i.audit_ordered_since, pg_snapshot_xmax(pg_current_snapshot())::text as xmax, ${IN_RECOVERY} as in_recovery, e.*
+    select i.audit_epoch, pg_snapshot_xmax(pg_current_snapshot())::text as xmax, ${IN_RECOVERY} as in_recovery, e.*
       from instance i left join lateral (
         select epoch, transaction_id, sequence from audit_events
-          where transaction_id > '0'
-            and (epoch < i.audit_epoch or transaction_id < pg_snapshot_xmin(pg_current_snapshot()))
+          where epoch < i.audit_epoch or transaction_id < pg_snapshot_xmin(pg_current_snapshot())
           order by epoch desc, transaction_id desc, sequence desc limit 1) e on true
       where i.id = 1`.execute(db)
   const [row] = rows
@@ -101,18 +94,15 @@ async function readHorizon({ db }: Pick<Database, 'db'>): Promise<Horizon> {
   const { epoch, transaction_id, sequence } = row
   const isEmpty = epoch === null || transaction_id === null || sequence === null
   return {
-    latest: isEmpty
-      ? ORDER_START
-      : { kind: 'ordered', epoch, transactionId: BigInt(transaction_id), sequence: BigInt(sequence) },
+    latest: isEmpty ? ORDER_START : { epoch, transactionId: BigInt(transaction_id), sequence: BigInt(sequence) },
     end: { epoch: row.audit_epoch, transactionId: BigInt(row.xmax) },
     isStandby: row.in_recovery,
-    orderedSince: row.audit_ordered_since,
   }
 }
 
 async function readOrdered(
   { db }: Pick<Database, 'db'>,
-  after: OrderedPlace,
+  after: Place,
   { filter, limit, horizon }: ReadOptions & { readonly horizon: Horizon },
 ): Promise<AuditBatch> {
   const { latest, end, isStandby } = horizon
@@ -146,11 +136,7 @@ async function readOrdered(
 }
 
 /** The place up to which one read looks for events that match: so that no statement times out, however few do. */
-async function windowEnd(
-  { db }: Pick<Database, 'db'>,
-  after: OrderedPlace,
-  latest: OrderedPlace,
-): Promise<OrderedPlace> {
+async function windowEnd({ db }: Pick<Database, 'db'>, after: Place, latest: Place): Promise<Place> {
   const row = await db
     .selectFrom('audit_events')
     .select(['epoch', 'transaction_id', 'sequence'])
@@ -168,13 +154,12 @@ async function windowEnd(
  * The place from which events of a date, or later, are looked for. Dates can be ahead of their order by a day (decision 15), so it begins a
  * day earlier.
  */
-async function placeAt({ db }: Pick<Database, 'db'>, from: Date | null): Promise<OrderedPlace> {
+async function placeAt({ db }: Pick<Database, 'db'>, from: Date | null): Promise<Place> {
   if (from === null) return ORDER_START
   const first = db
     .selectFrom('audit_events')
     .select(['epoch', 'transaction_id', 'sequence'])
     .where('event_date', '>=', new Date(from.getTime() - MAX_DATE_AHEAD))
-    .where('transaction_id', '>', '0')
     .orderBy('event_date')
     .orderBy('event_id')
     .limit(WINDOW)
@@ -192,48 +177,15 @@ async function placeAt({ db }: Pick<Database, 'db'>, from: Date | null): Promise
   return { ...place, sequence: sequence - 1n }
 }
 
-/** After the first place, up to and with the second one. The index has only events with a transaction. */
-function isBetween(after: OrderedPlace, upTo: OrderedPlace) {
-  const at = ({ epoch, transactionId, sequence }: OrderedPlace) =>
+/** After the first place, up to and with the second one. */
+function isBetween(after: Place, upTo: Place) {
+  const at = ({ epoch, transactionId, sequence }: Place) =>
     sql`(${epoch}::integer, ${String(transactionId)}::xid8, ${String(sequence)}::bigint)`
   return sql<SqlBool>`
-    transaction_id > '0' and (epoch, transaction_id, sequence) > ${at(after)} and (epoch, transaction_id, sequence) <= ${at(upTo)}`
+    (epoch, transaction_id, sequence) > ${at(after)} and (epoch, transaction_id, sequence) <= ${at(upTo)}`
 }
 
-function placeOf(row: {
-  readonly epoch: number
-  readonly transaction_id: string
-  readonly sequence: string
-}): OrderedPlace {
+function placeOf(row: { readonly epoch: number; readonly transaction_id: string; readonly sequence: string }): Place {
   const { epoch, transaction_id, sequence } = row
-  return { kind: 'ordered', epoch, transactionId: BigInt(transaction_id), sequence: BigInt(sequence) }
-}
-
-/** Events without an order, by their dates; undefined if there are no more. */
-async function readDated(
-  { db }: Pick<Database, 'db'>,
-  after: Extract<Place, { kind: 'dated' }> | null,
-  { filter, limit, horizon }: ReadOptions & { readonly horizon: Horizon },
-): Promise<AuditBatch | undefined> {
-  let query = db
-    .selectFrom('audit_events')
-    .selectAll()
-    .where('transaction_id', '=', '0')
-    .where('event_date', '<', new Date(horizon.orderedSince.getTime() + MAX_DATE_AHEAD))
-    .where(matches(filter))
-    .orderBy('event_date')
-    .orderBy('event_id')
-    .limit(limit)
-  if (after !== null) query = query.where(isDatedAfter(after))
-  const events = (await query.execute()).map((row) => ({
-    event: toAuditEvent(row),
-    position: writePosition({ kind: 'dated', at: row.event_date, eventId: row.event_id }),
-  }))
-  const last = events.at(-1)
-  return last === undefined ? undefined : { events, position: last.position, isComplete: false }
-}
-
-function isBefore(a: OrderedPlace, b: OrderedPlace): boolean {
-  if (a.epoch !== b.epoch) return a.epoch < b.epoch
-  return a.transactionId === b.transactionId ? a.sequence < b.sequence : a.transactionId < b.transactionId
+  return { epoch, transactionId: BigInt(transaction_id), sequence: BigInt(sequence) }
 }

@@ -3,20 +3,17 @@
  */
 import { sql, type Transaction } from 'kysely'
 import type { AuditEvent } from '../../domain/audit.ts'
-import { isWanted, type Webhook } from '../../domain/events/webhook.ts'
+import { isWanted } from '../../domain/events/webhook.ts'
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import { insertAuditEvent } from '../audit/audit-event-row.ts'
-import { parsePosition } from '../audit/audit-position.ts'
+import { isBefore, type Place, parsePosition } from '../audit/audit-position.ts'
 import { readChangeMoment } from '../instance/instance-row.ts'
 import type { Tables } from '../schema/tables.ts'
 import { readWebhooks } from './webhook-row.ts'
 
 /** An event that is deleted, and its place in the order of the trail. */
-export interface DeletedEvent {
+export interface DeletedEvent extends Place {
   readonly event: AuditEvent
-  readonly epoch: number
-  readonly transactionId: bigint
-  readonly sequence: bigint
 }
 
 /** Whether any webhook could miss an event. */
@@ -28,7 +25,8 @@ export async function hasWebhooks(trx: Transaction<Tables>): Promise<boolean> {
 export async function noteExpired(trx: Transaction<Tables>, deleted: readonly DeletedEvent[]): Promise<void> {
   await trx.selectFrom('webhook_deliveries').select('webhook_id').orderBy('webhook_id').forUpdate().execute()
   for (const webhook of await readWebhooks(trx)) {
-    const missed = deleted.filter(({ event }) => isWanted(webhook.filter, event)).filter(isAfter(webhook))
+    const position = parsePosition(webhook.delivery.position)
+    const missed = deleted.filter((place) => isWanted(webhook.filter, place.event) && isBefore(position, place))
     if (missed.length === 0) continue
     await trx
       .updateTable('webhook_deliveries')
@@ -38,15 +36,5 @@ export async function noteExpired(trx: Transaction<Tables>, deleted: readonly De
     const entry = { ...SYSTEM, action: 'webhook/expire', resource: `webhooks/${webhook.webhookId}` }
     const { clock: at } = await readChangeMoment(trx)
     await insertAuditEvent(trx, entry, { at, outcome: `EXPIRED ${missed.length}` })
-  }
-}
-
-/** Events without an order are before all positions of webhooks. */
-function isAfter({ delivery }: Webhook) {
-  const place = parsePosition(delivery.position)
-  return ({ epoch, transactionId, sequence }: DeletedEvent): boolean => {
-    if (place.kind === 'dated' || transactionId === 0n) return false
-    if (epoch !== place.epoch) return epoch > place.epoch
-    return transactionId === place.transactionId ? sequence > place.sequence : transactionId > place.transactionId
   }
 }

@@ -4,7 +4,6 @@
  */
 import { sql, type Transaction } from 'kysely'
 import { DomainError } from '../../domain/errors.ts'
-import type { InstanceRole } from '../../domain/identities/permission.ts'
 import { roleNotFound } from '../../domain/identities/project.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
@@ -126,22 +125,13 @@ async function writeInstanceRoles(
 ): Promise<boolean> {
   const rowsOf = ({ userId, instanceRoles }: ServiceUser) => instanceRoles.map((role) => ({ user_id: userId, role }))
   const { removed, added } = differenceOfParts(pairs, rowsOf, (row) => JSON.stringify(row))
-  for (const table of ['instance_members', 'limited_instance_members'] as const) {
-    const isHere = ({ role }: { readonly role: InstanceRole }) => tableOf(role) === table
-    const gone = removed.filter(isHere)
-    if (gone.length > 0) {
-      const [userIds, roles] = [gone.map(({ user_id }) => user_id), gone.map(({ role }) => role)]
-      const anyRemoved = sql<boolean>`(user_id, role) in (select * from unnest(${userIds}::uuid[], ${roles}::text[]))`
-      await trx.deleteFrom(table).where(anyRemoved).execute()
-    }
-    for (const rows of inChunks(added.filter(isHere))) await trx.insertInto(table).values(rows).execute()
+  if (removed.length > 0) {
+    const [userIds, roles] = [removed.map(({ user_id }) => user_id), removed.map(({ role }) => role)]
+    const anyRemoved = sql<boolean>`(user_id, role) in (select * from unnest(${userIds}::uuid[], ${roles}::text[]))`
+    await trx.deleteFrom('instance_members').where(anyRemoved).execute()
   }
+  for (const rows of inChunks(added)) await trx.insertInto('instance_members').values(rows).execute()
   return removed.length + added.length > 0
-}
-
-/** The first two have a table of their own: programs from before the others refuse a user with another role in it. */
-function tableOf(role: InstanceRole): 'instance_members' | 'limited_instance_members' {
-  return role === 'IAM_OWNER' || role === 'IAM_OWNER_VIEWER' ? 'instance_members' : 'limited_instance_members'
 }
 
 async function writeManagedProjects(

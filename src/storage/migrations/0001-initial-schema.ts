@@ -1,39 +1,85 @@
 /**
- * The first schema: the instance, its web keys, and its service users with their projects, secrets and grants.
+ * The schema of the first release.
  *
- * Part of the schema's history: once released it is never edited, a change is another migration. For that reason it
- * names algorithms, states and roles itself instead of using the domain, which changes. Important rules of the domain are
- * constraints here too, because all replicas share the database.
+ * Once released it is never edited: a change is another migration. For that reason it names algorithms, states and roles itself
+ * instead of using the domain, which changes. Important rules of the domain are constraints here too, because all replicas share
+ * the database. Nothing in `audit_events` refers to users and projects, which the trail outlives.
  */
-import { type Kysely, sql } from 'kysely'
-import type { Migration } from 'kysely/migration'
+import { sql } from 'kysely'
 
-const STATEMENTS = [
+const IS_PUBLIC = sql.raw(`check (not (public_jwk ?| array['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']))`)
+
+const INSTANCE = [
   sql`
     create table instance (
       id smallint primary key,
       version bigint not null,
       initialised_at timestamptz(3),
+      -- The reading of the clock. Together with the version it identifies a change, also after a failover that lost some.
+      changed_at timestamptz(3),
+      -- The date of the newest change (decision 15).
+      latest_at timestamptz(3),
+      schema_major integer not null default 1,
+      sealed_integrity_key text,
+      -- Null until the first start, which stores the configured base URL (decision 13).
+      issuer text,
+      -- The order of audit events (decision 37).
+      audit_epoch integer not null default 0,
       constraint instance_single_row check (id = 1),
-      constraint instance_version_not_negative check (version >= 0)
+      constraint instance_version_not_negative check (version >= 0),
+      constraint instance_schema_major_positive check (schema_major >= 1),
+      constraint instance_issuer_length check (length(issuer) between 1 and 2000),
+      constraint instance_initialised_with_integrity_key
+        check (initialised_at is null or sealed_integrity_key is not null)
     )`,
   sql`insert into instance (id, version) values (1, 0)`,
+  // Which users each of the last changes may have changed. Null: any user.
+  sql`
+    create table instance_changes (
+      version bigint primary key,
+      changed_at timestamptz not null,
+      user_ids uuid[],
+      project_ids uuid[] not null
+    )`,
+  sql`
+    create table replicas (
+      replica_id uuid primary key,
+      host_name text not null,
+      keyturn_version text not null,
+      start_date timestamptz(3) not null,
+      last_seen_date timestamptz(3) not null,
+      version bigint not null,
+      versions_behind bigint not null,
+      lag_seconds double precision,
+      ready boolean not null,
+      reason text not null,
+      constraint replicas_host_name_length check (length(host_name) <= 255),
+      constraint replicas_keyturn_version_length check (length(keyturn_version) <= 100),
+      constraint replicas_versions_behind_not_negative check (versions_behind >= 0),
+      constraint replicas_reason_length check (length(reason) <= 1000)
+    )`,
+]
 
+const WEB_KEYS = [
   sql`
     create table web_keys (
       key_id text primary key,
       algorithm text not null,
       state text not null,
       public_jwk jsonb not null,
-      sealed_private_key text not null,
+      -- Null: destroyed.
+      sealed_private_key text,
       creation_date timestamptz(3) not null,
+      -- Null: not seen committed yet. Then a replica dates it (decision 14).
+      publication_date timestamptz(3),
       activation_date timestamptz(3),
       deactivation_date timestamptz(3),
+      mac bytea not null,
       constraint web_keys_known_algorithm
         check (algorithm in ('RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'EdDSA')),
       constraint web_keys_known_state check (state in ('initial', 'active', 'inactive')),
-      constraint web_keys_public_jwk_is_public
-        check (not (public_jwk ?| array['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'])),
+      constraint web_keys_public_jwk_is_public ${IS_PUBLIC},
+      constraint web_keys_signing_takes_a_private_key check (state = 'inactive' or sealed_private_key is not null),
       constraint web_keys_dates_match_state check (
         case state
           when 'initial' then activation_date is null and deactivation_date is null
@@ -41,17 +87,75 @@ const STATEMENTS = [
           when 'inactive' then activation_date is not null and deactivation_date is not null
         end),
       constraint web_keys_dates_in_order
-        check (creation_date <= activation_date and activation_date <= deactivation_date)
+        check (creation_date <= activation_date and activation_date <= deactivation_date),
+      constraint web_keys_published_after_creation check (creation_date <= publication_date),
+      constraint web_keys_mac_is_sha256 check (octet_length(mac) = 32)
     )`,
   sql`create unique index web_keys_one_active on web_keys (state) where state = 'active'`,
+  // Apart from the others, so that nothing publishes a revoked key.
+  sql`
+    create table revoked_web_keys (
+      key_id text primary key,
+      algorithm text not null,
+      public_jwk jsonb not null,
+      creation_date timestamptz(3) not null,
+      activation_date timestamptz(3),
+      deactivation_date timestamptz(3),
+      revocation_date timestamptz(3) not null,
+      mac bytea not null,
+      constraint revoked_web_keys_public_jwk_is_public ${IS_PUBLIC},
+      constraint revoked_web_keys_mac_is_sha256 check (octet_length(mac) = 32)
+    )`,
+  sql`create index revoked_web_keys_by_revocation on revoked_web_keys (revocation_date, key_id)`,
+  sql`
+    create table rotation (
+      id smallint primary key,
+      enabled boolean not null,
+      kind text not null,
+      bits integer,
+      hasher text,
+      curve text,
+      rotation_interval integer not null,
+      publish_ahead integer not null,
+      retention integer not null,
+      rollback_window integer not null,
+      keep_standby boolean not null,
+      request_date timestamptz(3),
+      constraint rotation_single_row check (id = 1),
+      constraint rotation_kind_with_its_choices check (
+        case kind
+          when 'rsa' then bits in (2048, 3072, 4096) and hasher in ('sha256', 'sha384', 'sha512') and curve is null
+          when 'ecdsa' then bits is null and hasher is null and curve in ('P-256', 'P-384', 'P-521')
+          when 'ed25519' then bits is null and hasher is null and curve is null
+          else false
+        end),
+      constraint rotation_times_not_negative
+        check (rotation_interval > 0 and publish_ahead >= 0 and retention >= 0 and rollback_window >= 0)
+    )`,
+  // The first start of a server switches it on.
+  sql`
+    insert into rotation (
+      id, enabled, kind, bits, hasher, rotation_interval, publish_ahead, retention, rollback_window, keep_standby
+    ) values (1, false, 'rsa', 2048, 'sha256', 7776000, 604800, 604800, 604800, true)`,
+]
 
+const IDENTITIES = [
   sql`
     create table projects (
       project_id uuid primary key,
       name text not null,
+      creation_date timestamptz(3) not null,
+      -- Of the configuration that it belongs to.
+      configuration_label text,
       constraint projects_name_unique unique (name),
-      constraint projects_name_form check (name ~ '^[a-z0-9][a-z0-9-]{0,62}$')
+      constraint projects_name_form check (name ~ '^[a-z0-9][a-z0-9-]{0,62}$'),
+      constraint projects_configuration_label_length check (length(configuration_label) between 1 and 63)
     )`,
+  // Pages are cut by comparing bytes, so that they are the same in every database.
+  sql`create index projects_by_name on projects (name collate "C")`,
+  sql`
+    create index projects_by_configuration_label on projects (configuration_label)
+      where configuration_label is not null`,
   sql`
     create table project_roles (
       project_id uuid not null references projects on delete cascade,
@@ -66,6 +170,17 @@ const STATEMENTS = [
       primary key (project_id, scope),
       constraint project_scopes_scope_is_a_scope_token check (scope ~ '^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,200}$')
     )`,
+  // An audience belongs to one project, whose services alone accept a token for it.
+  sql`
+    create table project_audiences (
+      project_id uuid not null references projects on delete cascade,
+      audience text not null,
+      primary key (project_id, audience),
+      constraint project_audiences_audience_unique unique (audience),
+      constraint project_audiences_audience_length check (length(audience) <= 200),
+      constraint project_audiences_audience_is_a_uri
+        check (audience ~ '^[A-Za-z][A-Za-z0-9+.-]*:[][A-Za-z0-9._~:/?@!$&''()*+,;=%-]+$')
+    )`,
 
   sql`
     create table service_users (
@@ -74,31 +189,46 @@ const STATEMENTS = [
       name text not null,
       enabled boolean not null,
       client_credentials_enabled boolean not null,
+      bound_tokens_required boolean not null default false,
+      certificate_bound_tokens boolean not null default false,
       creation_date timestamptz(3) not null,
+      -- In seconds. Null: as the instance has it.
+      token_lifetime integer,
+      -- Not jsonb, so that members keep their order.
+      token_claims json,
+      token_revocation_date timestamptz(3),
+      -- Of the configuration that it belongs to.
+      configuration_label text,
       constraint service_users_in_project unique (user_id, project_id),
-      constraint service_users_name_length check (length(name) between 1 and 200)
+      constraint service_users_name_length check (length(name) between 1 and 200),
+      constraint service_users_token_lifetime_range check (token_lifetime between 60 and 86400),
+      constraint service_users_token_claims_are_an_object check (json_typeof(token_claims) = 'object'),
+      constraint service_users_configuration_label_length check (length(configuration_label) between 1 and 63)
     )`,
-  sql`create index service_users_of_project on service_users (project_id)`,
+  sql`create index service_users_by_creation on service_users (creation_date, user_id)`,
+  sql`create index service_users_of_project_by_creation on service_users (project_id, creation_date, user_id)`,
+  sql`create index service_users_by_name on service_users (project_id, name)`,
   sql`
-    create table client_secrets (
-      secret_id uuid primary key,
-      user_id uuid not null references service_users on delete cascade,
-      hash bytea not null,
-      creation_date timestamptz(3) not null,
-      expiration_date timestamptz(3),
-      deactivation_date timestamptz(3),
-      constraint client_secrets_hash_is_sha256 check (octet_length(hash) = 32),
-      constraint client_secrets_dates_in_order
-        check (creation_date <= expiration_date and creation_date <= deactivation_date)
-    )`,
-  sql`create index client_secrets_of_user on client_secrets (user_id)`,
+    create index service_users_by_configuration_label on service_users (configuration_label)
+      where configuration_label is not null`,
   sql`
     create table instance_members (
       user_id uuid not null references service_users on delete cascade,
       role text not null,
       primary key (user_id, role),
-      constraint instance_members_known_role check (role in ('IAM_OWNER', 'IAM_OWNER_VIEWER'))
+      constraint instance_members_known_role check (
+        role in ('IAM_OWNER', 'IAM_OWNER_VIEWER', 'IAM_KEY_OPERATOR', 'IAM_AUDITOR', 'IAM_USER_ADMINISTRATOR'))
     )`,
+  sql`
+    create table project_members (
+      user_id uuid not null references service_users on delete cascade,
+      project_id uuid not null
+        constraint project_members_project_exists references projects on delete cascade,
+      role text not null,
+      primary key (user_id, project_id),
+      constraint project_members_known_role check (role in ('PROJECT_OWNER', 'PROJECT_OWNER_VIEWER'))
+    )`,
+  sql`create index project_members_of_project on project_members (project_id, user_id)`,
   sql`
     create table user_project_roles (
       user_id uuid not null references service_users on delete cascade,
@@ -123,9 +253,313 @@ const STATEMENTS = [
   sql`create index user_scopes_of_scope on user_scopes (project_id, scope)`,
 ]
 
-/** Creates every table of the first version. */
-export const initialSchema: Migration = {
-  up: async (db: Kysely<unknown>) => {
-    for (const statement of STATEMENTS) await statement.execute(db)
-  },
-}
+// Their expiry dates have no order with their creation: that is the date of a change, which may be ahead of the clock that decides about
+// the expiry (decision 15).
+const CREDENTIALS = [
+  sql`
+    create table client_secrets (
+      secret_id uuid primary key,
+      user_id uuid not null references service_users on delete cascade,
+      hash bytea not null,
+      creation_date timestamptz(3) not null,
+      expiration_date timestamptz(3),
+      deactivation_date timestamptz(3),
+      last_use_date timestamptz(3),
+      constraint client_secrets_hash_is_sha256 check (octet_length(hash) = 32),
+      constraint client_secrets_deactivated_after_creation check (creation_date <= deactivation_date)
+    )`,
+  sql`create index client_secrets_of_user on client_secrets (user_id)`,
+  sql`create index client_secrets_by_expiration on client_secrets (expiration_date) where expiration_date is not null`,
+  sql`
+    create table user_keys (
+      key_id uuid primary key,
+      user_id uuid not null references service_users on delete cascade,
+      public_jwk jsonb not null,
+      creation_date timestamptz(3) not null,
+      expiration_date timestamptz(3),
+      mac bytea not null,
+      constraint user_keys_public_jwk_is_public ${IS_PUBLIC},
+      constraint user_keys_mac_is_sha256 check (octet_length(mac) = 32)
+    )`,
+  sql`create index user_keys_of_user on user_keys (user_id)`,
+  sql`create index user_keys_by_expiration on user_keys (expiration_date) where expiration_date is not null`,
+  sql`
+    create table personal_access_tokens (
+      token_id uuid primary key,
+      user_id uuid not null references service_users on delete cascade,
+      hash bytea not null,
+      creation_date timestamptz(3) not null,
+      expiration_date timestamptz(3) not null,
+      constraint personal_access_tokens_hash_unique unique (hash),
+      constraint personal_access_tokens_hash_is_sha256 check (octet_length(hash) = 32)
+    )`,
+  sql`create index personal_access_tokens_of_user on personal_access_tokens (user_id)`,
+  sql`create index personal_access_tokens_by_expiration on personal_access_tokens (expiration_date)`,
+  sql`
+    create table client_certificates (
+      certificate_id uuid primary key,
+      user_id uuid not null references service_users on delete cascade,
+      match text not null,
+      value text not null,
+      creation_date timestamptz(3) not null,
+      expiration_date timestamptz(3),
+      mac bytea not null,
+      constraint client_certificates_match_known check (match in ('subject_dn', 'san_dns', 'san_uri', 'thumbprint')),
+      constraint client_certificates_value_length check (length(value) between 1 and 2000),
+      constraint client_certificates_mac_is_sha256 check (octet_length(mac) = 32)
+    )`,
+  sql`create index client_certificates_of_user on client_certificates (user_id)`,
+  sql`
+    create index client_certificates_by_expiration on client_certificates (expiration_date)
+      where expiration_date is not null`,
+  sql`
+    create table revoked_tokens (
+      user_id uuid not null references service_users on delete cascade,
+      token_id text not null,
+      expiration_date timestamptz(3) not null,
+      primary key (user_id, token_id),
+      constraint revoked_tokens_token_id_length check (length(token_id) between 1 and 200)
+    )`,
+  sql`create index revoked_tokens_by_expiration on revoked_tokens (expiration_date)`,
+  sql`
+    create table used_assertions (
+      id text primary key,
+      expiration_date timestamptz(3) not null,
+      constraint used_assertions_id_length check (length(id) between 1 and 200)
+    )`,
+  sql`create index used_assertions_by_expiration on used_assertions (expiration_date)`,
+  // No reference to the credential, because it is a row of one of several tables.
+  sql`
+    create table expiry_notices (
+      credential_id uuid not null,
+      days integer not null,
+      expiration_date timestamptz(3) not null,
+      primary key (credential_id, days, expiration_date)
+    )`,
+  sql`create index expiry_notices_by_expiration on expiry_notices (expiration_date)`,
+]
+
+const FEDERATION = [
+  sql`
+    create table trusted_issuers (
+      issuer_id uuid primary key,
+      issuer text not null,
+      keys jsonb not null,
+      algorithms text[] not null,
+      max_lifetime integer not null,
+      creation_date timestamptz(3) not null,
+      key_source text not null default 'given',
+      key_url text,
+      ca_certificates text,
+      max_key_staleness integer,
+      mac bytea not null,
+      -- Of the configuration that it belongs to.
+      configuration_label text,
+      constraint trusted_issuers_issuer_unique unique (issuer),
+      constraint trusted_issuers_issuer_length check (length(issuer) between 1 and 500),
+      constraint trusted_issuers_keys_are_a_list check (jsonb_typeof(keys) = 'array'),
+      constraint trusted_issuers_max_lifetime_in_range check (max_lifetime between 60 and 86400),
+      constraint trusted_issuers_key_source_with_its_choices check (
+        case key_source
+          when 'given' then key_url is null and ca_certificates is null and max_key_staleness is null
+          when 'discovery' then key_url is null and max_key_staleness is not null and keys = '[]'
+          when 'jwks_url' then key_url is not null and max_key_staleness is not null and keys = '[]'
+          when 'spiffe_bundle_url' then key_url is not null and max_key_staleness is not null and keys = '[]'
+          else false
+        end),
+      constraint trusted_issuers_key_url_length check (length(key_url) between 1 and 1000),
+      constraint trusted_issuers_ca_certificates_length check (length(ca_certificates) between 1 and 25000),
+      constraint trusted_issuers_max_key_staleness_in_range check (max_key_staleness between 600 and 2592000),
+      constraint trusted_issuers_mac_is_sha256 check (octet_length(mac) = 32),
+      constraint trusted_issuers_configuration_label_length check (length(configuration_label) between 1 and 63)
+    )`,
+  sql`
+    create index trusted_issuers_by_configuration_label on trusted_issuers (configuration_label)
+      where configuration_label is not null`,
+  // Apart from the issuer, because a fetch is no change of the instance unless it finds other keys.
+  sql`
+    create table issuer_keys (
+      issuer_id uuid primary key references trusted_issuers on delete cascade,
+      keys jsonb not null,
+      fetch_date timestamptz(3),
+      mac bytea,
+      attempt_date timestamptz(3),
+      next_fetch_date timestamptz(3) not null,
+      lease uuid,
+      failure text,
+      failure_date timestamptz(3),
+      failures integer not null,
+      constraint issuer_keys_are_a_list check (jsonb_typeof(keys) = 'array'),
+      constraint issuer_keys_fetched_have_a_mac check (
+        (fetch_date is null) = (mac is null) and (fetch_date is not null or keys = '[]')),
+      constraint issuer_keys_mac_is_sha256 check (octet_length(mac) = 32),
+      constraint issuer_keys_failure_has_a_date check ((failure is null) = (failure_date is null)),
+      constraint issuer_keys_failure_length check (length(failure) <= 1000)
+    )`,
+  // What an issuer was believed for ends with it.
+  sql`
+    create table federated_identities (
+      identity_id uuid primary key,
+      user_id uuid not null references service_users on delete cascade,
+      issuer_id uuid not null
+        constraint federated_identities_issuer_exists references trusted_issuers on delete cascade,
+      subject text not null,
+      audience text,
+      claims jsonb not null,
+      creation_date timestamptz(3) not null,
+      mac bytea not null,
+      constraint federated_identities_subject_length check (length(subject) between 1 and 500),
+      constraint federated_identities_audience_length check (length(audience) between 1 and 500),
+      constraint federated_identities_claims_are_a_list check (jsonb_typeof(claims) = 'array'),
+      constraint federated_identities_mac_is_sha256 check (octet_length(mac) = 32)
+    )`,
+  sql`create index federated_identities_of_user on federated_identities (user_id)`,
+  sql`create index federated_identities_by_subject on federated_identities (issuer_id, subject)`,
+]
+
+const CONSOLE = [
+  sql`
+    create table sign_in_links (
+      hash bytea primary key,
+      user_id uuid not null references service_users on delete cascade,
+      creation_date timestamptz(3) not null,
+      expiration_date timestamptz(3) not null,
+      mac bytea not null,
+      constraint sign_in_links_hash_is_sha256 check (octet_length(hash) = 32),
+      constraint sign_in_links_expiration_after_creation check (expiration_date > creation_date),
+      constraint sign_in_links_mac_is_sha256 check (octet_length(mac) = 32)
+    )`,
+  sql`
+    create table console_sessions (
+      session_id uuid primary key,
+      hash bytea not null,
+      user_id uuid not null references service_users on delete cascade,
+      client_address text not null,
+      creation_date timestamptz(3) not null,
+      expiration_date timestamptz(3) not null,
+      last_use_date timestamptz(3) not null,
+      mac bytea not null,
+      constraint console_sessions_hash_unique unique (hash),
+      constraint console_sessions_hash_is_sha256 check (octet_length(hash) = 32),
+      constraint console_sessions_client_address_length check (length(client_address) <= 64),
+      constraint console_sessions_expiration_after_creation check (expiration_date > creation_date),
+      constraint console_sessions_mac_is_sha256 check (octet_length(mac) = 32)
+    )`,
+]
+
+const EVENTS = [
+  sql`
+    create table audit_events (
+      event_id uuid primary key,
+      event_date timestamptz(3) not null,
+      actor text not null,
+      action text not null,
+      resource text not null,
+      outcome text not null,
+      request_id text not null,
+      client_address text not null default '',
+      reason text not null default '',
+      -- Null: not an event \`audit/omitted\`.
+      omitted_count integer,
+      omitted_since timestamptz(3),
+      -- Their order (decision 37). An identity, not a sequence of its own, which would need a right of its own.
+      epoch integer not null default 0,
+      transaction_id xid8 not null default pg_current_xact_id(),
+      sequence bigint not null generated by default as identity,
+      constraint audit_events_actor_length check (length(actor) between 1 and 200),
+      constraint audit_events_action_length check (length(action) between 1 and 200),
+      constraint audit_events_resource_length check (length(resource) <= 500),
+      constraint audit_events_outcome_length check (length(outcome) between 1 and 200),
+      constraint audit_events_request_id_length check (length(request_id) <= 200),
+      constraint audit_events_client_address_length check (length(client_address) <= 64),
+      constraint audit_events_reason_length check (length(reason) <= 200),
+      constraint audit_events_omission_whole
+        check ((omitted_count is null) = (omitted_since is null) and omitted_count > 0)
+    )`,
+  sql`create index audit_events_by_date on audit_events (event_date, event_id)`,
+  sql`create index audit_events_of_actor on audit_events (actor, event_date, event_id)`,
+  sql`create index audit_events_of_resource on audit_events (resource text_pattern_ops, event_date, event_id)`,
+  sql`create index audit_events_in_order on audit_events (epoch, transaction_id, sequence)`,
+  sql`
+    create table audit_exports (
+      name text primary key,
+      position text,
+      holder uuid,
+      lease_date timestamptz(3) not null,
+      constraint audit_exports_name_length check (length(name) between 1 and 100),
+      constraint audit_exports_position_length check (length(position) <= 200)
+    )`,
+  sql`
+    create table webhooks (
+      webhook_id uuid primary key,
+      name text not null,
+      url text not null,
+      ca_certificates text,
+      event_types text[] not null,
+      resources text[] not null,
+      disabled text,
+      sealed_secret text not null,
+      previous_sealed_secret text,
+      previous_expiration_date timestamptz(3),
+      creation_date timestamptz(3) not null,
+      last_test_date timestamptz(3),
+      constraint webhooks_name_unique unique (name),
+      constraint webhooks_name_length check (length(name) between 1 and 63),
+      constraint webhooks_url_is_https check (url like 'https://%' and length(url) <= 1000),
+      constraint webhooks_ca_certificates_length check (length(ca_certificates) between 1 and 25000),
+      constraint webhooks_disabled_for_a_reason check (disabled in ('by_administrator', 'gone')),
+      constraint webhooks_previous_secret_ends check (
+        (previous_sealed_secret is null) = (previous_expiration_date is null))
+    )`,
+  // Apart from the webhook, because a delivery is no change of the instance. The position is that of the audit trail (decision 37).
+  sql`
+    create table webhook_deliveries (
+      webhook_id uuid primary key references webhooks on delete cascade,
+      position text not null,
+      lease uuid,
+      lease_end_date timestamptz(3),
+      next_attempt_date timestamptz(3),
+      failing_event_id uuid,
+      failing_event_date timestamptz(3),
+      failures integer not null default 0,
+      failing_since_date timestamptz(3),
+      rejected_since_date timestamptz(3),
+      waiting integer not null default 0,
+      last_success_date timestamptz(3),
+      last_failure text,
+      last_failure_date timestamptz(3),
+      given_up bigint not null default 0,
+      expired bigint not null default 0,
+      constraint webhook_deliveries_lease_ends check ((lease is null) = (lease_end_date is null)),
+      constraint webhook_deliveries_failing_event_whole check (
+        (failing_event_id is null) = (failing_event_date is null) and (failing_event_id is null) = (failing_since_date is null)),
+      constraint webhook_deliveries_failure_has_a_date check ((last_failure is null) = (last_failure_date is null)),
+      constraint webhook_deliveries_failure_length check (length(last_failure) <= 1000)
+    )`,
+]
+
+const DEPRECATED_CALLS = [
+  sql`
+    create table deprecated_calls (
+      user_id uuid not null references service_users on delete cascade,
+      method text not null,
+      call_count bigint not null,
+      first_call_date timestamptz(3) not null,
+      last_call_date timestamptz(3) not null,
+      primary key (user_id, method),
+      constraint deprecated_calls_method_length check (length(method) between 1 and 200),
+      constraint deprecated_calls_count_positive check (call_count > 0)
+    )`,
+]
+
+/** Creates every table, and the rows that there is one of. */
+export const initialSchema = [
+  ...INSTANCE,
+  ...WEB_KEYS,
+  ...IDENTITIES,
+  ...CREDENTIALS,
+  ...FEDERATION,
+  ...CONSOLE,
+  ...EVENTS,
+  ...DEPRECATED_CALLS,
+]

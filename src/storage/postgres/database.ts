@@ -3,12 +3,11 @@
  *
  * It does not create tables: `migrate.ts` does.
  */
-import { Kysely, type LogEvent } from 'kysely'
+import { Kysely, type LogEvent, PostgresDialect } from 'kysely'
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import type { Tables } from '../schema/tables.ts'
 import { createPostgresPools, type PoolUse, type PostgresOptions, STATEMENT_TIMEOUT_MILLIS } from './postgres-pool.ts'
-import { RowLockPostgresDialect } from './row-lock-dialect.ts'
 import { meaningOfRefusal } from './storage-errors.ts'
 
 /** An open database. */
@@ -36,9 +35,9 @@ export interface Database {
 export function openDatabase(options: PostgresOptions): Database {
   const { serving: servingPool, administration, changes: changesPool } = createPostgresPools(options)
   const log = logRefusals(options.log)
-  const db = new Kysely<Tables>({ dialect: new RowLockPostgresDialect({ pool: administration }), log })
-  const changes = new Kysely<Tables>({ dialect: new RowLockPostgresDialect({ pool: changesPool }), log })
-  const serving = new Kysely<Tables>({ dialect: new RowLockPostgresDialect({ pool: servingPool }), log })
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: administration }), log })
+  const changes = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: changesPool }), log })
+  const serving = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: servingPool }), log })
   return {
     db,
     changes,

@@ -4,7 +4,7 @@
 import { DomainError } from '../../domain/errors.ts'
 
 /** The major version of the schema. A migration that would break older programs raises it. */
-const SCHEMA_MAJOR = 2
+const SCHEMA_MAJOR = 1
 
 /** A newer major version of Keyturn has changed the database. Waiting does not help. */
 export class NewerSchema extends DomainError {

@@ -126,15 +126,6 @@ export function describeAuditReader(current: () => Database): void {
       expect((await readAll(null, { from })).actions).toEqual(['b'])
     })
 
-    it('reads what there was before there was an order first, by date', async () => {
-      for (const action of ['a', 'b', 'c']) await write(action)
-      await sql`
-        update audit_events set transaction_id = '0', sequence = 0,
-          event_date = now() - case action when 'a' then interval '1 hour' else interval '2 hours' end
-          where action <> 'c'`.execute(current().db)
-      expect((await readAll(null, {}, 1)).actions).toEqual(['b', 'a', 'c'])
-    })
-
     it('goes on after a position whose events were deleted', async () => {
       await write('a')
       const { position } = await readAll(null)

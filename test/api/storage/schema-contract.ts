@@ -53,14 +53,7 @@ export function describeSchema(current: () => Database): void {
       await expect(insertKey(columns)).rejects.toMatchObject({ code: '23514', constraint })
     })
 
-    it('checks what later versions added to audit events in new rows only: the trail may be too large to read during an upgrade', async () => {
-      const { rows } = await sql<{ name: string }>`
-        select conname as name from pg_constraint
-        where conrelid = 'audit_events'::regclass and contype = 'c' and convalidated order by conname`.execute(
-        current().db,
-      )
-      const first = ['action', 'actor', 'outcome', 'request_id', 'resource']
-      expect(rows.map(({ name }) => name)).toEqual(first.map((column) => `audit_events_${column}_length`))
+    it('refuses an audit event whose reason is too long', async () => {
       const reason = sql`
         insert into audit_events (event_id, event_date, actor, action, resource, outcome, request_id, reason)
         values (gen_random_uuid(), now(), 'a', 'b', '', 'ok', '', ${'x'.repeat(201)})`.execute(current().db)

@@ -143,21 +143,6 @@ describe('the folder of an embedded database', () => {
   })
   afterEach(() => removeFolder(dataDir))
 
-  it('of an earlier version of Keyturn is not touched, and the error says what to do', async () => {
-    // What PGlite makes there.
-    for (const folder of ['base', 'global', 'pg_wal'])
-      await mkdir(join(dataDir, 'database', folder), { recursive: true })
-    await writeFile(join(dataDir, 'database/PG_VERSION'), '18\n')
-    await writeFile(join(dataDir, 'database/global/pg_control'), 'control')
-    const before = await readdir(dataDir, { recursive: true })
-    await expect(startIn(dataDir)).rejects.toThrow(
-      `${join(dataDir, 'database')} is the embedded database of an earlier version of Keyturn (PGlite), which this ` +
-        `version cannot read: move the data directory ${dataDir} aside, with its master.key, or choose another directory`,
-    )
-    const after = (await readdir(dataDir, { recursive: true })).filter((name) => !name.startsWith('lock'))
-    expect(after.sort()).toEqual(before.sort())
-  })
-
   it('whose version is a link to another file is refused, without the content of that file', async () => {
     await mkdir(database(dataDir), { recursive: true })
     await writeFile(join(dataDir, 'master.key'), '17')

@@ -11,7 +11,6 @@ export interface IdentityTables {
   project_audiences: ProjectAudienceTable
   service_users: ServiceUserTable
   instance_members: InstanceMemberTable
-  limited_instance_members: InstanceMemberTable
   project_members: ProjectMemberTable
   user_project_roles: UserProjectRoleTable
   user_scopes: UserScopeTable

@@ -5,10 +5,17 @@ import type { ColumnType, Generated } from 'kysely'
 
 /** By name. */
 export interface InstanceTables {
+  migrations: MigrationTable
   instance: InstanceTable
   instance_changes: InstanceChangeTable
   replicas: ReplicaTable
   deprecated_calls: DeprecatedCallTable
+}
+
+/** A migration that has been run. */
+interface MigrationTable {
+  name: string
+  run_date: ColumnType<Date, never, never>
 }
 
 /** One row: the version of the instance, and the lock of all changes. */
@@ -27,8 +34,6 @@ interface InstanceTable {
   issuer: ColumnType<string | null, string | undefined>
   /** Of the events that are written from now on (decision 37). */
   audit_epoch: Generated<number>
-  /** Events that are older have no order but that of their dates. */
-  audit_ordered_since: ColumnType<Date, Date | undefined>
 }
 
 /** One row for each of the last versions (`change-row.ts`). */

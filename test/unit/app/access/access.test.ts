@@ -29,9 +29,8 @@ const webKey = createWebKey(newKeyPair(), NOW)
 const digest = (text: string) => createHash('sha256').update(text).digest('base64url')
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 
-/** As the version before there were tags made them. */
-const newOlderToken = () => `ktn_pat_${randomBytes(32).toString('base64url')}`
-const inventedToken = () => newOlderToken() + randomBytes(12).toString('base64url')
+const newToken = () => secrets.generatePersonalAccessToken().token
+const inventedToken = () => `ktn_pat_${randomBytes(44).toString('base64url')}`
 const bearer = (token: string) => `Bearer ${token}`
 
 function newUser(userId: string): ServiceUser {
@@ -198,40 +197,6 @@ describe('an invented personal access token', () => {
 describe('callers who prove themselves', () => {
   const MANY = 200
 
-  /** Access at which so many invented tokens in the old form wait for the database, and more are refused. */
-  async function startFlooded(prepare: (started: Awaited<ReturnType<typeof startAccess>>) => Promise<void>) {
-    const started = await startAccess()
-    await prepare(started)
-    const { instance, codeOf } = started
-    const release = Promise.withResolvers<void>()
-    const invented = Array.from({ length: MANY }, newOlderToken)
-    const held = new Set(invented.map((token) => hex(secrets.hashPersonalAccessToken(token))))
-    instance.hold = (hash) => (held.has(hex(hash)) ? release.promise : undefined)
-    const flood = invented.map((token, i) => codeOf(bearer(token), `198.51.100.${i}`))
-    const ended = async () => {
-      release.resolve()
-      return await Promise.all(flood)
-    }
-    return { ...started, ended }
-  }
-
-  it('do not wait behind invented tokens in the form of an older version', async () => {
-    const newer = secrets.generatePersonalAccessToken().token
-    const older = newOlderToken()
-    const { codeOf, ended } = await startFlooded(async ({ instance, codeOf }) => {
-      instance.add(newer)
-      instance.add(older)
-      instance.signed.add('a.b.c')
-      expect(await codeOf(bearer(older), ELSEWHERE)).toBe('ok')
-    })
-    for (let i = 0; i < 20; i += 1) {
-      for (const token of [newer, older, 'a.b.c']) expect(await codeOf(bearer(token))).toBe('ok')
-    }
-    const outcomes = await ended()
-    expect(outcomes.filter((code) => code === 'token_invalid')).toHaveLength(21)
-    expect(outcomes.filter((code) => code === 'storage_unavailable')).toHaveLength(MANY - 21)
-  })
-
   it('do not wait behind invented client IDs, also before they are denied anything', async () => {
     const { access, instance, replica, codeOf } = await startAccess()
     instance.signed.add('a.b.c')
@@ -250,7 +215,7 @@ describe('callers who prove themselves', () => {
   })
 
   it('do not wait behind tokens that were revoked', async () => {
-    const [revoked, good] = [secrets.generatePersonalAccessToken().token, secrets.generatePersonalAccessToken().token]
+    const [revoked, good] = [newToken(), newToken()]
     const { instance, codeOf } = await startAccess()
     instance.add(good)
     expect(await codeOf(bearer(revoked))).toBe('token_invalid')
@@ -269,7 +234,7 @@ describe('an address from which too many authentications have failed', () => {
     const { access, instance, clock, codeOf, failOften } = await startAccess()
     await failOften()
     clock.advance(20_000)
-    for (const token of [inventedToken(), newOlderToken(), 'a.b.c', 'nonsense']) {
+    for (const token of [inventedToken(), 'a.b.c', 'nonsense']) {
       expect(await codeOf(bearer(token))).toBe('too_many_failures')
     }
     expect(await codeOf('Basic x')).toBe('too_many_failures')
@@ -284,22 +249,18 @@ describe('an address from which too many authentications have failed', () => {
 
   it('is served with tokens that were accepted before, or have a tag and were not refused before', async () => {
     const { instance, codeOf, failOften } = await startAccess()
-    const [used, unused] = [secrets.generatePersonalAccessToken().token, secrets.generatePersonalAccessToken().token]
-    const older = newOlderToken()
-    for (const token of [used, unused, older]) instance.add(token)
+    const [used, unused] = [newToken(), newToken()]
+    for (const token of [used, unused]) instance.add(token)
     for (const jwt of ['a.b.c', 'd.e.f']) instance.signed.add(jwt)
-    for (const token of [used, older, 'a.b.c']) expect(await codeOf(bearer(token), ELSEWHERE)).toBe('ok')
+    for (const token of [used, 'a.b.c']) expect(await codeOf(bearer(token), ELSEWHERE)).toBe('ok')
     await failOften()
-    for (const token of [used, unused, older, 'a.b.c']) expect(await codeOf(bearer(token))).toBe('ok')
+    for (const token of [used, unused, 'a.b.c']) expect(await codeOf(bearer(token))).toBe('ok')
     expect(await codeOf(bearer('d.e.f'))).toBe('too_many_failures')
   })
 
-  it.each([
-    ['with a tag', () => secrets.generatePersonalAccessToken().token],
-    ['from before there were tags', newOlderToken],
-  ])('is served no more with a token %s once it has stopped working, and again when it works', async (_, make) => {
+  it('is served no more with a token once it has stopped working, and again when it works', async () => {
     const { instance, codeOf, failOften } = await startAccess()
-    const token = instance.add(make())
+    const token = instance.add(newToken())
     expect(await codeOf(bearer(token))).toBe('ok')
     await failOften()
     instance.remove(token)
@@ -345,15 +306,15 @@ describe('what counts as a failed authentication', () => {
 
   it('is a personal access token of a disabled user', async () => {
     const { instance, codeOf } = await startAccess()
-    expect(await codeOf(bearer(instance.add(newOlderToken(), { enabled: false })))).toBe('token_invalid')
-    expect(await codeOf(bearer(instance.add(newOlderToken())))).toBe('ok')
+    expect(await codeOf(bearer(instance.add(newToken(), { enabled: false })))).toBe('token_invalid')
+    expect(await codeOf(bearer(instance.add(newToken())))).toBe('ok')
   })
 
   it('is a personal access token from its expiry on', async () => {
     const { instance, codeOf } = await startAccess()
     const millisecond = (count: number) => new Date(NOW.getTime() + count)
-    expect(await codeOf(bearer(instance.add(newOlderToken(), { expiresAt: millisecond(1) })))).toBe('ok')
-    const expired = bearer(instance.add(newOlderToken(), { expiresAt: millisecond(0) }))
+    expect(await codeOf(bearer(instance.add(newToken(), { expiresAt: millisecond(1) })))).toBe('ok')
+    const expired = bearer(instance.add(newToken(), { expiresAt: millisecond(0) }))
     const codes: string[] = []
     for (let i = 0; i < 4; i += 1) codes.push(await codeOf(expired))
     expect(codes).toEqual([...Array.from({ length: 3 }, () => 'token_invalid'), 'too_many_failures'])
@@ -364,7 +325,7 @@ describe('what counts as a failed authentication', () => {
     instance.outage = new DomainError('storage_unavailable', 'the database is not available')
     await replica.refresh().catch(() => {})
     const { token } = secrets.generatePersonalAccessToken()
-    for (let i = 0; i < 10; i += 1) expect(await codeOf(bearer(newOlderToken()))).toBe('storage_unavailable')
+    for (let i = 0; i < 10; i += 1) expect(await codeOf(bearer(newToken()))).toBe('storage_unavailable')
     for (let i = 0; i < 10; i += 1) expect(await codeOf(bearer(token))).toBe('storage_unavailable')
     instance.outage = undefined
     clock.advance(1)
