@@ -1,5 +1,5 @@
 /**
- * The instance: the replica that answers and the others, the database, master keys, settings, who calls deprecated methods, and who is
+ * The instance: the replica that answers and the others, the database, master keys, settings, and who is
  * signed in at the console.
  */
 import type { ComponentChildren } from 'preact'
@@ -12,7 +12,6 @@ import { Notice, sentence } from '../parts/notice.tsx'
 import { PageHeading } from '../parts/page-heading.tsx'
 import { When } from '../parts/when.tsx'
 import { may } from '../session/session.ts'
-import { DeprecatedCallsSection } from './deprecated-calls-section.tsx'
 import { ReplicasSection } from './replicas-section.tsx'
 import { SessionsSection } from './sessions-section.tsx'
 
@@ -41,7 +40,6 @@ export function InstancePage() {
               empty="None."
             />
           </section>
-          <DeprecatedCallsSection />
           {may('iam.session.read') && <SessionsSection />}
           <section class="card" aria-labelledby="settings-title">
             <div class="card-head">

@@ -30,7 +30,6 @@ import type { ClientCertificates } from '../app/identities/client-certificates.t
 import type { Credentials } from '../app/identities/credentials.ts'
 import type { Projects } from '../app/identities/projects.ts'
 import type { ServiceUsers } from '../app/identities/service-users.ts'
-import type { DeprecatedCallCounter } from '../app/instance/deprecated-call-counter.ts'
 import type { InstanceOverview } from '../app/instance/instance-overview.ts'
 import type { KeyRotation } from '../app/keys/key-rotation.ts'
 import type { WebKeys } from '../app/keys/web-keys.ts'
@@ -89,7 +88,6 @@ export interface ServiceParts {
   readonly stopping: AbortSignal
   readonly webhooks: Webhooks
   readonly instance: InstanceOverview
-  readonly deprecatedCalls: DeprecatedCallCounter
   readonly configurations: Configurations
   /** Null: there is no console. */
   readonly console: ConsoleRpc | null
@@ -111,7 +109,7 @@ export interface ConsoleRpc {
 /** Adds Keyturn's own services to a router. */
 export function addServices(router: ConnectRouter, parts: ServiceParts): ConnectRouter {
   const { webKeys, rotation, projects, users, certificates, trustedIssuers, federatedIdentities, audit } = parts
-  const { instance, deprecatedCalls, configurations, console, baseUrl, auditFeed, stopping, webhooks } = parts
+  const { instance, configurations, console, baseUrl, auditFeed, stopping, webhooks } = parts
   router
     .service(BetaWebKeyService, webKeyBetaService(webKeys))
     .service(WebKeyService, webKeyService(webKeys, rotation))
@@ -121,7 +119,7 @@ export function addServices(router: ConnectRouter, parts: ServiceParts): Connect
     .service(TrustedIssuerService, trustedIssuerService(trustedIssuers))
     .service(FederatedIdentityService, federatedIdentityService(federatedIdentities))
     .service(AuditService, auditService(audit, { feed: auditFeed, stopping }))
-    .service(InstanceService, instanceService(instance, deprecatedCalls))
+    .service(InstanceService, instanceService(instance))
     .service(WebhookService, webhookService(webhooks))
     .service(ConfigService, configService(configurations), { readMaxBytes: MAX_CONFIGURATION_BYTES })
   return console === null ? router : router.service(ConsoleService, consoleService(console.sessions, baseUrl))

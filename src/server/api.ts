@@ -22,7 +22,7 @@ import { createConsole } from './console.ts'
 import { digest } from './digest.ts'
 import { createDpop } from './dpop.ts'
 import { createTrustedIssuers } from './federation.ts'
-import { startInstanceParts } from './instance.ts'
+import { startInstanceOverview } from './instance.ts'
 import type { ServicesOptions } from './services.ts'
 import { systemClock } from './system-clock.ts'
 import { startWebKeys } from './web-keys.ts'
@@ -39,7 +39,7 @@ export function createApi(options: ServicesOptions, introspection: Introspection
   return createRpcRoutes({
     ...startWebKeys(options),
     configurations: createConfigurations(options),
-    ...startInstanceParts(options),
+    instance: startInstanceOverview(options),
     console: createConsole(options),
     projects: new Projects({ ...identities, issuer: baseUrl }),
     users: new ServiceUsers({ ...identities, tokenLifetimeSeconds }),

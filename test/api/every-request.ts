@@ -33,7 +33,6 @@ export async function everyRequest(
     ...(await federationRequests(admin, projectId, name)),
     'iam.audit.v2.AuditService/ListAuditEvents': { pageSize: 1 },
     'iam.instance.v2.InstanceService/GetInstance': {},
-    'iam.instance.v2.InstanceService/ListDeprecatedCalls': {},
     ...(await consoleRequests(admin)),
     ...(await webhookRequests(admin, name)),
     'iam.config.v2.ConfigService/PlanConfiguration': { configuration: { projects: [{ name: 'configured' }] } },

@@ -6,8 +6,7 @@ import { type Instance, ReplicaPresence } from '../../gen/iam/instance/v2/instan
 import { SETTINGS } from '../../src/config/settings.ts'
 import { readVersion } from '../../src/config/version.ts'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
-import { type Administration, administrationOf, administrationWith, refusalOf } from '../support/administration.ts'
+import { type Administration, administrationOf, administrationWith } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
@@ -161,48 +160,5 @@ describe('GetInstance', () => {
     })
     const text = JSON.stringify(values)
     for (const secret of [old, old.split(':')[1]!]) expect(text).not.toContain(secret)
-  })
-})
-
-describe('ListDeprecatedCalls', () => {
-  const METHOD = 'iam.webkey.v2beta.WebKeyService/ListWebKeys'
-  const list = async (server = instance.keyturn) =>
-    (await administrationWith(server, admin.token).instance.listDeprecatedCalls({})).deprecatedCalls
-
-  it('names who calls a deprecated method, how often and when, of all replicas, also if the call is refused', async () => {
-    expect(await list()).toEqual([])
-    const robot = await instance.addRobot({ name: 'old-script' })
-    const token = await instance.accessToken(robot, SERVICE_AUDIENCE_SCOPE)
-    await admin.keys.listWebKeys({})
-    await admin.webKeys.listWebKeys({})
-    await administrationWith(other, admin.token).webKeys.listWebKeys({})
-    for (const server of [instance.keyturn, other, other]) {
-      expect(await refusalOf(administrationWith(server, token).webKeys.listWebKeys({}))).toMatchObject({
-        reason: 'PERMISSION_MISSING',
-      })
-    }
-    const stranger = administrationWith(instance.keyturn, 'nothing')
-    expect(await refusalOf(stranger.webKeys.listWebKeys({}))).toMatchObject({ code: 'Unauthenticated' })
-
-    const adminId = (await instance.keyturn.admin()).client_id.split('@')[0]
-    await eventually(async () => {
-      const calls = (await list(other)).map(({ userId, userName, method, count }) => [userId, userName, method, count])
-      expect(calls.toSorted((one, two) => Number(one[3]) - Number(two[3]))).toEqual([
-        [adminId, expect.any(String), METHOD, 2n],
-        [robot.userId, 'old-script', METHOD, 3n],
-      ])
-    })
-    for (const { firstCallDate, lastCallDate } of await list()) {
-      const [first, last] = [firstCallDate, lastCallDate].map((date) => timestampDate(date!).getTime())
-      expect(first).toBeLessThanOrEqual(last!)
-      expect(Math.abs(last! - Date.now())).toBeLessThan(120_000)
-    }
-  })
-
-  it('forgets a user who is deleted', async () => {
-    const { serviceUsers } = await admin.users.listServiceUsers({})
-    const { userId } = serviceUsers.find(({ name }) => name === 'old-script')!
-    await admin.users.deleteServiceUser({ userId })
-    expect((await list()).map(({ userName }) => userName)).not.toContain('old-script')
   })
 })

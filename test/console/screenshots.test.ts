@@ -62,7 +62,7 @@ async function seedUsers({ instance }: ConsoleTest): Promise<string> {
   return user.userId
 }
 
-/** Another replica, names for both that are not those of this machine, and a caller of a deprecated method. */
+/** Another replica, and names for both that are not those of this machine. */
 async function seedInstance({ instance, owner }: ConsoleTest): Promise<void> {
   const { db } = instance.database
   await instance.startReplica()
@@ -71,10 +71,6 @@ async function seedInstance({ instance, owner }: ConsoleTest): Promise<void> {
     update replicas r set host_name = 'keyturn-' || n.number
     from (select replica_id, row_number() over (order by start_date) - 1 as number from replicas) n
     where r.replica_id = n.replica_id`.execute(db)
-  await sql`
-    insert into deprecated_calls (user_id, method, call_count, first_call_date, last_call_date)
-    select user_id, 'iam.webkey.v2beta.WebKeyService/ListWebKeys', 96, clock_timestamp() - interval '4 days', clock_timestamp() - interval '50 minutes'
-    from service_users where name = 'nightly-export'`.execute(db)
 }
 
 const authority = createAuthority()

@@ -1,7 +1,6 @@
 /**
  * What is recorded in the database without a change of the instance. `storage/` implements these.
  */
-import type { DeprecatedCalls, NamedDeprecatedCalls } from '../deprecated-calls.ts'
 import type { Heartbeat, SeenReplicas } from '../replicas.ts'
 
 /** What the use of credentials leaves in the database. It is no change of the instance. */
@@ -26,12 +25,4 @@ export interface ReplicaStore {
   remove(replicaId: string): Promise<void>
   /** By their start, oldest first. */
   list(): Promise<SeenReplicas>
-}
-
-/** Who calls deprecated methods, in the database. No method makes a change of the instance. All throw {DomainError} `storage_unavailable`. */
-export interface DeprecatedCallStore {
-  /** Adds calls to those before, without those of users who do not exist. At most one for each user and method. */
-  record(calls: readonly DeprecatedCalls[]): Promise<void>
-  /** Newest first. */
-  list(): Promise<readonly NamedDeprecatedCalls[]>
 }

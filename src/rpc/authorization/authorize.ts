@@ -8,7 +8,6 @@ import type { ContextValues, HandlerContext, Interceptor } from '@connectrpc/con
 import { required_permission } from '../../../gen/iam/auth/v1/permission_pb.js'
 import type { Access, AuthenticatedCaller } from '../../app/access/access.ts'
 import type { AuditTrail } from '../../app/audit/audit-trail.ts'
-import type { DeprecatedCallCounter } from '../../app/instance/deprecated-call-counter.ts'
 import { ANONYMOUS } from '../../domain/audit.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { isPermission, type Permission } from '../../domain/identities/permission.ts'
@@ -16,7 +15,7 @@ import type { Log } from '../../domain/ports/runtime.ts'
 import { toConnectError } from '../messages/errors.ts'
 import { mapStream } from '../messages/streams.ts'
 import type { CallContexts } from '../protocol/call-context.ts'
-import { isDeprecated, successorOf } from '../protocol/deprecation.ts'
+import { successorOf } from '../protocol/deprecation.ts'
 import { actorOf, entryOfCall, setActor } from './actor.ts'
 import { auditRefusal } from './refusal-audit.ts'
 
@@ -51,7 +50,6 @@ export interface GateOptions {
   readonly permissionFor: ReturnType<typeof permissionsOf>
   /** Whether deprecated services are served. */
   readonly servesDeprecated: boolean
-  readonly deprecatedCalls: Pick<DeprecatedCallCounter, 'note'>
   readonly callContexts: CallContexts
   readonly log: Log
 }
@@ -67,7 +65,6 @@ export function authorize({
   audit,
   permissionFor,
   servesDeprecated,
-  deprecatedCalls,
   callContexts,
   log,
 }: GateOptions): (context: HandlerContext) => Promise<void> {
@@ -87,7 +84,6 @@ export function authorize({
       if (caller.nextNonce !== null) responseHeader.set('dpop-nonce', caller.nextNonce)
       entry = { ...entry, actor: userId }
       callContexts.identified(values, userId)
-      if (isDeprecated(method)) deprecatedCalls.note(userId, entry.action)
       const permission = permissionFor(method)
       const authority = await access.authorize(caller, permission)
       // Every method needs the database. Only authorized callers learn whether it can be reached.

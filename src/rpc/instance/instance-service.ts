@@ -5,18 +5,14 @@ import { create } from '@bufbuild/protobuf'
 import { durationFromMs, timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import {
-  DeprecatedCallsSchema,
   InstanceSchema,
   type InstanceService,
   ReplicaPresence,
   ReplicaSchema,
-  type DeprecatedCalls as WireDeprecatedCalls,
   type Instance as WireInstance,
   type Replica as WireReplica,
 } from '../../../gen/iam/instance/v2/instance_service_pb.js'
-import type { DeprecatedCallCounter } from '../../app/instance/deprecated-call-counter.ts'
 import type { InstanceFacts, InstanceOverview } from '../../app/instance/instance-overview.ts'
-import type { NamedDeprecatedCalls } from '../../domain/deprecated-calls.ts'
 import { changesLacking, type Heartbeat, type Presence, presenceOf, type SeenReplica } from '../../domain/replicas.ts'
 import { fromDate } from '../messages/fields.ts'
 
@@ -27,17 +23,10 @@ const PRESENCES = {
 } as const satisfies Record<Presence, ReplicaPresence>
 
 /** Answers the calls of the service. */
-export function instanceService(
-  instance: Pick<InstanceOverview, 'get'>,
-  deprecatedCalls: Pick<DeprecatedCallCounter, 'list'>,
-): ServiceImpl<typeof InstanceService> {
+export function instanceService(instance: Pick<InstanceOverview, 'get'>): ServiceImpl<typeof InstanceService> {
   return {
     async getInstance() {
       return { instance: fromInstance(await instance.get()) }
-    },
-
-    async listDeprecatedCalls() {
-      return { deprecatedCalls: (await deprecatedCalls.list()).map(fromDeprecatedCalls) }
     },
   }
 }
@@ -89,24 +78,6 @@ function fieldsOf({ replicaId, hostName, keyturnVersion, startedAt, version, lag
     ready,
     reason,
   }
-}
-
-function fromDeprecatedCalls({
-  userId,
-  userName,
-  method,
-  count,
-  firstAt,
-  lastAt,
-}: NamedDeprecatedCalls): WireDeprecatedCalls {
-  return create(DeprecatedCallsSchema, {
-    userId,
-    userName,
-    method,
-    count: BigInt(count),
-    firstCallDate: timestampFromDate(firstAt),
-    lastCallDate: timestampFromDate(lastAt),
-  })
 }
 
 function toDuration(seconds: number) {

@@ -2,7 +2,7 @@
  * The headers of deprecated services: `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link` with the successor (RFC 5829 §3.2).
  * They are HTTP headers, so gRPC, gRPC-Web, Connect and plain JSON clients receive them.
  */
-import type { DescMethod, DescService } from '@bufbuild/protobuf'
+import type { DescService } from '@bufbuild/protobuf'
 import { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { WebKeyService as BetaWebKeyService } from '../../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 
@@ -27,11 +27,6 @@ const DEPRECATIONS: ReadonlyMap<string, Deprecation> = new Map([
 /** The service to call instead; undefined if the service is not deprecated. */
 export function successorOf({ typeName }: DescService): DescService | undefined {
   return DEPRECATIONS.get(typeName)?.successor
-}
-
-/** Whether a method should not be called any more: its own option in the proto says so, or that of its service. */
-export function isDeprecated({ deprecated, parent }: DescMethod): boolean {
-  return deprecated || parent.deprecated
 }
 
 /** The headers of every response at a path; none for a service that is not deprecated. */

@@ -459,7 +459,7 @@ const EVENTS = [
       request_id text not null,
       client_address text not null default '',
       reason text not null default '',
-      -- Null: not an event \`audit/omitted\`.
+      -- Null: it is no event audit/omitted.
       omitted_count integer,
       omitted_since timestamptz(3),
       -- Their order (decision 37). An identity, not a sequence of its own, which would need a right of its own.
@@ -538,20 +538,6 @@ const EVENTS = [
     )`,
 ]
 
-const DEPRECATED_CALLS = [
-  sql`
-    create table deprecated_calls (
-      user_id uuid not null references service_users on delete cascade,
-      method text not null,
-      call_count bigint not null,
-      first_call_date timestamptz(3) not null,
-      last_call_date timestamptz(3) not null,
-      primary key (user_id, method),
-      constraint deprecated_calls_method_length check (length(method) between 1 and 200),
-      constraint deprecated_calls_count_positive check (call_count > 0)
-    )`,
-]
-
 /** Creates every table, and the rows that there is one of. */
 export const initialSchema = [
   ...INSTANCE,
@@ -561,5 +547,4 @@ export const initialSchema = [
   ...FEDERATION,
   ...CONSOLE,
   ...EVENTS,
-  ...DEPRECATED_CALLS,
 ]

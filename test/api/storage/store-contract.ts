@@ -16,7 +16,6 @@ import { describeChangedUsers } from './changed-users-contract.ts'
 import { describeConsoleStore } from './console-store-contract.ts'
 import { describeCredentialExpiries } from './credential-expiries-contract.ts'
 import { describeCredentialUses } from './credential-uses-contract.ts'
-import { describeDeprecatedCallStore } from './deprecated-call-store-contract.ts'
 import { describeFederationStore } from './federation-store-contract.ts'
 import { describeForgedRows } from './forged-rows-contract.ts'
 import { describeIdentityModel } from './identity-model-contract.ts'
@@ -60,7 +59,6 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>, 
     describeCredentialExpiries(current)
     describeCredentialUses(current)
     describeReplicaStore(current)
-    describeDeprecatedCallStore(current)
     describeWebhookStore(current)
     describeForgedRows(current)
     describeMigrations(openEmpty)

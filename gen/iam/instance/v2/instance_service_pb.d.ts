@@ -323,95 +323,6 @@ export declare type Setting = Message<"iam.instance.v2.Setting"> & {
 export declare const SettingSchema: GenMessage<Setting>;
 
 /**
- * Request of `ListDeprecatedCalls`.
- *
- * @generated from message iam.instance.v2.ListDeprecatedCallsRequest
- */
-export declare type ListDeprecatedCallsRequest = Message<"iam.instance.v2.ListDeprecatedCallsRequest"> & {
-};
-
-/**
- * Describes the message iam.instance.v2.ListDeprecatedCallsRequest.
- * Use `create(ListDeprecatedCallsRequestSchema)` to create a new message.
- */
-export declare const ListDeprecatedCallsRequestSchema: GenMessage<ListDeprecatedCallsRequest>;
-
-/**
- * Response of `ListDeprecatedCalls`.
- *
- * @generated from message iam.instance.v2.ListDeprecatedCallsResponse
- */
-export declare type ListDeprecatedCallsResponse = Message<"iam.instance.v2.ListDeprecatedCallsResponse"> & {
-  /**
-   * The calls.
-   *
-   * @generated from field: repeated iam.instance.v2.DeprecatedCalls deprecated_calls = 1;
-   */
-  deprecatedCalls: DeprecatedCalls[];
-};
-
-/**
- * Describes the message iam.instance.v2.ListDeprecatedCallsResponse.
- * Use `create(ListDeprecatedCallsResponseSchema)` to create a new message.
- */
-export declare const ListDeprecatedCallsResponseSchema: GenMessage<ListDeprecatedCallsResponse>;
-
-/**
- * The calls of a deprecated method by one service user.
- *
- * @generated from message iam.instance.v2.DeprecatedCalls
- */
-export declare type DeprecatedCalls = Message<"iam.instance.v2.DeprecatedCalls"> & {
-  /**
-   * The service user.
-   *
-   * @generated from field: string user_id = 1;
-   */
-  userId: string;
-
-  /**
-   * Its name.
-   *
-   * @generated from field: string user_name = 2;
-   */
-  userName: string;
-
-  /**
-   * The method, for example `iam.webkey.v2beta.WebKeyService/ListWebKeys`.
-   *
-   * @generated from field: string method = 3;
-   */
-  method: string;
-
-  /**
-   * How many calls. One more than once if the database did not confirm that it was counted.
-   *
-   * @generated from field: int64 count = 4;
-   */
-  count: bigint;
-
-  /**
-   * The first of them.
-   *
-   * @generated from field: google.protobuf.Timestamp first_call_date = 5;
-   */
-  firstCallDate?: Timestamp | undefined;
-
-  /**
-   * The last of them.
-   *
-   * @generated from field: google.protobuf.Timestamp last_call_date = 6;
-   */
-  lastCallDate?: Timestamp | undefined;
-};
-
-/**
- * Describes the message iam.instance.v2.DeprecatedCalls.
- * Use `create(DeprecatedCallsSchema)` to create a new message.
- */
-export declare const DeprecatedCallsSchema: GenMessage<DeprecatedCalls>;
-
-/**
  * Whether a replica is still seen. Each writes to the database every 5 seconds that it runs.
  *
  * @generated from enum iam.instance.v2.ReplicaPresence
@@ -468,18 +379,6 @@ export declare const InstanceService: GenService<{
     methodKind: "unary";
     input: typeof GetInstanceRequestSchema;
     output: typeof GetInstanceResponseSchema;
-  },
-  /**
-   * Lists who called deprecated methods, such as those of `iam.webkey.v2beta.WebKeyService`, on any replica: the latest first, at most
-   * 1000 pairs of caller and method. Calls are counted from the version of Keyturn on that has this method, also those that were refused
-   * after the caller was authenticated, and are listed up to five seconds later. They go with their user.
-   *
-   * @generated from rpc iam.instance.v2.InstanceService.ListDeprecatedCalls
-   */
-  listDeprecatedCalls: {
-    methodKind: "unary";
-    input: typeof ListDeprecatedCallsRequestSchema;
-    output: typeof ListDeprecatedCallsResponseSchema;
   },
 }>;
 

@@ -9,7 +9,6 @@ export interface InstanceTables {
   instance: InstanceTable
   instance_changes: InstanceChangeTable
   replicas: ReplicaTable
-  deprecated_calls: DeprecatedCallTable
 }
 
 /** A migration that has been run. */
@@ -58,13 +57,4 @@ interface ReplicaTable {
   lag_seconds: number | null
   ready: boolean
   reason: string
-}
-
-interface DeprecatedCallTable {
-  user_id: string
-  method: string
-  /** pg reads a bigint as text. */
-  call_count: string
-  first_call_date: Date
-  last_call_date: Date
 }
