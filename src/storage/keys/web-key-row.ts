@@ -118,7 +118,7 @@ export function toFacts(row: KeyPairRow & Pick<WebKeyRow, 'creation_date'>) {
 type KeyPairRow = Pick<WebKeyRow, 'key_id' | 'algorithm' | 'public_jwk'>
 
 /** The facts of the key pair. @throws {Error} */
-export function toKeyPairFacts(row: KeyPairRow): KeyPairFacts {
+function toKeyPairFacts(row: KeyPairRow): KeyPairFacts {
   const algorithm = parseKeyAlgorithm(row.algorithm)
   return { keyId: row.key_id, algorithm, publicJwk: toPublicJwk(row.public_jwk, algorithm) }
 }
