@@ -126,7 +126,7 @@ export const VARIABLES = z.strictObject({
   KEYTURN_TLS_KEY_FILE: setting(text, { meaning: 'Private key (PEM) of the certificate.' }),
   KEYTURN_TLS_CLIENT_CA_FILE: setting(text, {
     meaning:
-      'Certificates (PEM) of the authorities whose clients may connect: other clients are refused. Reloaded when the file changes; connections of an authority that was removed are closed.',
+      'Certificates (PEM) of the authorities whose clients may connect: other clients are refused. Reloaded when the file changes; when an authority is removed, all connections are closed.',
   }),
   KEYTURN_MTLS: setting(oneOf(['off', 'tls', 'client-cert', 'x-forwarded-client-cert']).default('off'), {
     meaning:

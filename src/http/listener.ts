@@ -3,19 +3,14 @@
  */
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Http2Server, Http2ServerRequest } from 'node:http2'
-import { type AddressInfo, isIP, Server as NetServer, type Socket } from 'node:net'
+import { constants, type ServerHttp2Stream } from 'node:http2'
+import { type AddressInfo, isIP } from 'node:net'
 import { setHeaders } from '../domain/header-list.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { Connections } from './connections/connections.ts'
-import { Http2Sessions, isHeadTooLong } from './connections/http2-sessions.ts'
 import type { Limits } from './connections/limits.ts'
-import { BodyBudget } from './requests/body-budget.ts'
-import { type Handler, HSTS, NO_SNIFF, type Refusal, refuse } from './requests/exchange.ts'
-import { framingProblem } from './requests/framing.ts'
-import { answerParseErrors, headTooLong, refuseAndClose } from './requests/parse-errors.ts'
-import { ResponseTimeouts } from './requests/response-timeouts.ts'
-import { type AnyServer, createServers, startListening } from './servers.ts'
+import { cutOff, type Handler, HSTS, NO_SNIFF, type Refusal, refuse } from './requests/exchange.ts'
+import { createServers } from './servers.ts'
 import type { TlsFiles } from './tls/tls-files.ts'
 
 /** Between two closings of idle connections during graceful shutdown, in milliseconds. */
@@ -54,113 +49,98 @@ export interface Listener {
   close(grace: number): Promise<void>
 }
 
-/** `allow` has the methods of all paths, because CONNECT names no path (RFC 9110 §9.3.6). */
-const NO_TUNNELS: Refusal = {
-  status: 405,
-  code: 'invalid_request',
-  description: 'this server opens no tunnels: CONNECT is not allowed',
-  headers: { allow: 'GET, HEAD, POST, OPTIONS' },
+const OVERLOADED: Refusal = {
+  status: 503,
+  code: 'temporarily_unavailable',
+  description: 'too many requests are in flight: try again later',
+  headers: { 'retry-after': '1' },
 }
 
-type AnyRequest = IncomingMessage | Http2ServerRequest
+/** Not 503: clients retry that by policy, and the handler may have done its work. */
+const TOO_LATE: Refusal = { status: 500, code: 'server_error', description: 'the request was not answered in time' }
+
+/** So many request timeouts a handler may take to begin its response. */
+const MAX_WAITS = 3
 
 /** @throws {Error} that says what to do, if the port cannot be opened or the certificate cannot be used. */
 export async function listen(options: ListenOptions): Promise<Listener> {
-  const { host, port, tls, limits, log } = options
+  const { host, port, tls, limits } = options
   const connections = new Connections(limits.maxConnections)
-  const { maxBodiesBytes, maxBodyBytes } = limits
-  const bodies = new BodyBudget({ maxBytes: maxBodiesBytes, maxBodyBytes, connections, log })
-  const { server, http2, unwatch } = await createServers(options, { connections, bodies })
-  const timeouts = new ResponseTimeouts(limits)
+  const { server, http2, unwatch } = await createServers(options, connections)
+  let inFlight = 0
   /** Sockets with a request that was badly framed. What Node parses after it may be a part of its body (request smuggling). */
   const poisoned = new WeakSet<object>()
+  /** Of HTTP/1.1, not ended. */
+  const responses = new Set<ServerResponse>()
   const handler = (req: IncomingMessage, res: ServerResponse): void => {
-    // For HTTP/2 the protocol has the framing, and `socket` would create a Proxy for each request. A request line of HTTP/1 can name
-    // version 2.0, so the version does not tell which one it is.
-    const http1Socket = 'stream' in req ? undefined : req.socket
-    if (http1Socket !== undefined && poisoned.has(http1Socket)) return
-    const response = timeouts.begin(req, res)
-    const exchange = connections.begin(req)
-    bodies.begin(req, res)
+    const isHttp2 = 'stream' in req
+    if (!isHttp2 && poisoned.has(req.socket)) return
+    const connection = connections.begin(req)
+    const timer = limitTime(res, limits.requestTimeout)
+    // What HTTP/1.1 without a body takes is limited by the connections, so that probes are answered under every load.
+    const permits = isHttp2 || hasBody(req) ? 1 : 0
+    inFlight += permits
+    const isOverload = permits > 0 && inFlight > limits.maxRequests
     // Emitted once.
     res.on('close', () => {
-      timeouts.end(response)
-      if (exchange !== undefined) connections.end(exchange)
-      bodies.release(req)
+      clearInterval(timer)
+      responses.delete(res)
+      inFlight -= permits
+      connections.end(connection)
     })
-    const badFraming = http1Socket === undefined ? undefined : framingProblem(req)
-    if (http1Socket !== undefined && badFraming !== undefined) {
-      poisoned.add(http1Socket)
-      res.setHeader('connection', 'close')
-      refuseUnrouted(res, badFraming)
-    } else if (isHeadOverLimit(req, limits)) refuseUnrouted(res, headTooLong(limits.maxHeadBytes))
-    // The router catches all errors.
-    else void options.handler(req, res)
+    if (isHttp2) {
+      // A request that was not processed may be retried (RFC 9113 §8.7).
+      if (isOverload) (req.stream as ServerHttp2Stream).close(constants.NGHTTP2_REFUSED_STREAM)
+      // The router catches all errors.
+      else void options.handler(req, res)
+      return
+    }
+    responses.add(res)
+    const badFraming = framingProblem(req)
+    if (badFraming !== undefined) poisoned.add(req.socket)
+    const refusal = badFraming ?? (isOverload ? OVERLOADED : undefined)
+    if (connections.isDraining || refusal !== undefined) res.setHeader('connection', 'close')
+    if (refusal === undefined) void options.handler(req, res)
+    else {
+      setHeaders(res, tls === null ? NO_SNIFF : [...NO_SNIFF, ...HSTS])
+      refuse(res, refusal)
+    }
   }
-
-  /** Refuses a request that does not reach the router. */
-  const refuseUnrouted = (res: ServerResponse, refusal: Refusal): void => {
-    setHeaders(res, tls === null ? NO_SNIFF : [...NO_SNIFF, ...HSTS])
-    refuse(res, refusal)
-  }
-  const refuseTunnel = (req: AnyRequest, target: ServerResponse | Socket): void => {
-    if ('stream' in req) refuseUnrouted(target as ServerResponse, NO_TUNNELS)
-    else refuseAndClose(target as Socket, connections, NO_TUNNELS)
-  }
-
-  answerParseErrors(server, {
-    connections,
-    maxHeadBytes: limits.maxHeadBytes,
-    isPoisoned: (socket) => poisoned.has(socket),
-  })
-  for (const emitter of new Set<AnyServer | Http2Server>([server, http2])) {
-    // Without this listener Node closes an HTTP/1.1 connection, and responds without a body over HTTP/2.
-    emitter.on('connect', refuseTunnel as never)
-    emitter.on('request', handler as never)
-    // An unknown expectation may be ignored (RFC 9110 §10.1.1).
-    emitter.on('checkExpectation', handler as never)
-  }
-  const sessions = new Http2Sessions(http2, { limits, connections, bodies })
+  for (const emitter of new Set([server, http2])) emitter.on('request', handler as never)
+  server.listen({ host, port })
   try {
-    await startListening(server, { host, port })
+    await once(server, 'listening')
   } catch (error) {
-    timeouts.stop()
     unwatch()
-    throw error
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(`cannot listen on ${host} port ${port}: ${reason}: choose another with --listen`, { cause: error })
   }
 
+  const drain = (): void => {
+    connections.drain()
+    for (const res of responses) if (!res.headersSent) res.setHeader('connection', 'close')
+  }
   const actual = (server.address() as AddressInfo).port
   const close = async (grace: number): Promise<void> => {
-    timeouts.drain()
     unwatch()
     const closed = once(server, 'close')
     // `server.close` would also close connections with requests that were sent and are not read yet.
     await afterPoll()
-    NetServer.prototype.close.call(server)
-    sessions.close()
-    connections.closeIdle()
-    // Connections that become idle later.
+    drain()
+    server.close()
+    connections.closeSessions()
     const closing = setInterval(() => void afterPoll().then(() => connections.closeIdle()), CLOSE_IDLE_INTERVAL)
-    const cut = setTimeout(() => {
-      sessions.destroy()
-      connections.destroy()
-    }, grace)
+    const cut = setTimeout(() => connections.destroy(), grace)
     await closed
     clearInterval(closing)
     clearTimeout(cut)
-    timeouts.stop()
-    // Stops the server's timer, the only thing left.
-    server.close()
   }
   let closed: Promise<void> | undefined
   return {
     port: actual,
     url: `${tls === null ? 'http' : 'https'}://${isIP(host) === 6 ? `[${host}]` : host}:${actual}`,
     connections: () => connections.size,
-    drain: () => {
-      timeouts.drain()
-      sessions.drain()
-    },
+    drain,
     close: (grace) => {
       closed ??= close(grace)
       return closed
@@ -168,8 +148,40 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   }
 }
 
-function isHeadOverLimit(req: AnyRequest, limits: Limits): boolean {
-  return 'stream' in req && isHeadTooLong(req, limits)
+/**
+ * Ends what takes too long, within up to twice the time: a request of HTTP/2 that does not arrive (Node has a timeout for HTTP/1.1), a
+ * handler that does not answer, and a client that does not read its response, also if it reads byte by byte: Node reports whole writes only.
+ */
+function limitTime(res: ServerResponse, milliseconds: number): NodeJS.Timeout {
+  let waits = 0
+  let unsentBefore = 0
+  return setInterval(() => {
+    if ('stream' in res && (res.stream as ServerHttp2Stream).state.remoteClose !== 1) return cutOff(res)
+    if (!res.headersSent) {
+      waits += 1
+      if (waits === MAX_WAITS) refuse(res, TOO_LATE)
+      return
+    }
+    // A pipelined response of HTTP/1.1 has no socket before its turn.
+    const unsent = res.socket === null ? 0 : res.writableLength
+    if (unsent > 0 && unsent === unsentBefore) cutOff(res)
+    unsentBefore = unsent
+  }, milliseconds)
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
+}
+
+/** Why a request must be refused and its connection closed, beyond what Node checks: a proxy in front could see the end of the body elsewhere. */
+function framingProblem({ httpVersion, headers }: IncomingMessage): Refusal | undefined {
+  const encoding = headers['transfer-encoding']
+  if (encoding === undefined) return undefined
+  if (httpVersion !== '1.1') {
+    return { status: 400, code: 'invalid_request', description: 'Transfer-Encoding is for HTTP/1.1 only' }
+  }
+  if (encoding.toLowerCase() === 'chunked') return undefined
+  return { status: 501, code: 'invalid_request', description: 'the only Transfer-Encoding is chunked' }
 }
 
 /** Resolves when all that clients have sent by now is read: the event loop polls before its check phase. */

@@ -19,18 +19,10 @@ export interface RpcRoute {
   readonly maxBodyBytes?: number
 }
 
-/**
- * Reserves memory for a request besides its body, in bytes, until the request is answered.
- *
- * @returns Whether the memory budget allows it.
- */
-export type Reserve = (bytes: number) => boolean
-
 /** What a handler needs of the HTTP exchange. */
 export interface Exchange {
   /** Ends the response at once, and discards what the client has not received yet. */
   readonly cutOff: () => void
-  readonly reserve: Reserve
 }
 
 /** By path, or by path template. */

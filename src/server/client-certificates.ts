@@ -1,7 +1,6 @@
 /**
  * Certificates of clients, by the configuration: where they come from, and what verifies them.
  */
-import { unwatchFile, watchFile } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { Config } from '../config/config.ts'
 import type { CertificateContent } from '../crypto/certificate-content.ts'
@@ -10,11 +9,8 @@ import type { Log } from '../domain/ports/runtime.ts'
 import type { ClientCertificateVerifier } from '../domain/ports/verification.ts'
 import { createHeaderReader } from '../http/requests/certificate-headers.ts'
 import { type CertificateReader, createHandshakeReader, noCertificates } from '../http/tls/client-certificates.ts'
-import { Reloader } from '../http/tls/reloader.ts'
+import { reloadOnChange } from '../http/tls/reload-on-change.ts'
 import type { CleanupStack } from './cleanup-stack.ts'
-
-/** How often the file is polled, in milliseconds. File events do not work on mounted secrets. */
-const POLL_INTERVAL = 1_000
 
 /** Makes the reader of the configured source. */
 export function createCertificateReader({
@@ -46,7 +42,7 @@ export async function openCertificateVerifier(
   if (caFile === null) return createClientCertificateVerifier(() => null)
   let authorities = await readAuthorities(caFile)
   warnOfExpired(authorities, log)
-  const reloader = new Reloader({
+  const stop = reloadOnChange([caFile], {
     read: () => readAuthorities(caFile),
     onRead: (read) => {
       authorities = read
@@ -54,14 +50,8 @@ export async function openCertificateVerifier(
       warnOfExpired(authorities, log)
     },
     onFailure: (error) => log.warn({ err: error }, 'the authorities of client certificates were not reloaded'),
-    retryAfter: POLL_INTERVAL,
   })
-  const reload = () => reloader.start()
-  watchFile(caFile, { interval: POLL_INTERVAL, persistent: false }, reload)
-  stack.defer(() => {
-    unwatchFile(caFile, reload)
-    reloader.stop()
-  })
+  stack.defer(stop)
   return createClientCertificateVerifier(() => authorities)
 }
 

@@ -2,9 +2,7 @@
  * The public port of the server: when it opens, drains and closes. `routing.ts` answers the requests.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Log } from '../domain/ports/runtime.ts'
-import { DEFAULT_LIMITS, type Limits } from '../http/connections/limits.ts'
-import { readMaxOpenFiles, withinOpenFiles } from '../http/connections/open-files.ts'
+import { DEFAULT_LIMITS } from '../http/connections/limits.ts'
 import { type Listener, listen } from '../http/listener.ts'
 import type { Handler } from '../http/requests/exchange.ts'
 import { Routing, type RoutingOptions, type Services } from './routing.ts'
@@ -84,27 +82,13 @@ export class PublicListener {
   async #open(port: number): Promise<void> {
     const { config, log, around } = this.#options
     const { listen: address, tls } = config
-    const limits = await limitsHere(log)
     const asksForCertificates = config.mtls.source === 'tls'
     const handler = around(this.#routing.handle)
-    this.#listener = await listen({ ...address, port, tls, asksForCertificates, limits, log, handler })
+    this.#listener = await listen({ ...address, port, tls, asksForCertificates, limits: DEFAULT_LIMITS, log, handler })
   }
 
   get #opened(): Listener {
     if (this.#listener === undefined) throw new Error('the port is not open yet')
     return this.#listener
   }
-}
-
-async function limitsHere(log: Log): Promise<Limits> {
-  const maxOpenFiles = await readMaxOpenFiles()
-  const limits = withinOpenFiles(DEFAULT_LIMITS, maxOpenFiles)
-  const { maxConnections } = limits
-  if (maxConnections < DEFAULT_LIMITS.maxConnections) {
-    log.warn(
-      { maxOpenFiles, maxConnections },
-      'fewer connections are possible, because the process may not open more files',
-    )
-  }
-  return limits
 }

@@ -8,7 +8,6 @@ import { setHeaders } from '../domain/header-list.ts'
 import type { Log, Readiness } from '../domain/ports/runtime.ts'
 import { DEFAULT_LIMITS } from '../http/connections/limits.ts'
 import { CONSOLE_HEADER_LIST } from '../http/console/console-headers.ts'
-import { reserve } from '../http/requests/body-budget.ts'
 import { READ_ONLY, RPC } from '../http/requests/cors.ts'
 import { cutOff, type Handler, type Refuse, refuse, sendJson } from '../http/requests/exchange.ts'
 import { healthz, readyz } from '../http/requests/health.ts'
@@ -167,7 +166,7 @@ function calls(rpc: RpcRoutes, authority: string): [string, Route][] {
   const handlerOf = (answer: Answer): Handler => {
     return (req, res) => {
       setAuthority(req, authority)
-      return answer(req, res, { cutOff: () => cutOff(res), reserve: (bytes) => reserve(req, bytes) })
+      return answer(req, res, { cutOff: () => cutOff(res) })
     }
   }
   return [...rpc].map(([path, { answers, anyOrigin, headers, maxBodyBytes }]) => {

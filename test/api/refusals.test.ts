@@ -4,7 +4,6 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request as request1 } from 'node:http'
 import { connect as connectHttp2, constants } from 'node:http2'
-import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { status as grpcStatus } from '@grpc/grpc-js'
@@ -409,39 +408,6 @@ describe('a refusal', () => {
     expect(head.text).toBe('')
     expect(get.status).toBeGreaterThanOrEqual(400)
     expect(fields(head)).toEqual(fields(get))
-  })
-
-  it('of CONNECT says what was expected, over HTTP/1.1', async () => {
-    const socket = connect(Number(new URL(server.listenUrl).port), '127.0.0.1')
-    socket.write('CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n')
-    let text = ''
-    for await (const chunk of socket.setEncoding('latin1')) text += chunk
-    const [head = '', body = ''] = text.split('\r\n\r\n', 2)
-    expect(head).toMatch(/^HTTP\/1\.1 405 [\s\S]*\r\nallow: GET, HEAD, POST, OPTIONS/)
-    expect(JSON.parse(body)).toEqual({
-      error: 'invalid_request',
-      error_description: expect.stringContaining('CONNECT'),
-    })
-  })
-
-  it('of CONNECT says what was expected, over HTTP/2', async () => {
-    const session = connectHttp2(server.listenUrl)
-    const stream = session.request({ ':method': 'CONNECT', ':authority': 'a:443' })
-    const [head] = await once(stream, 'response')
-    let text = ''
-    for await (const chunk of stream.setEncoding('utf8')) text += chunk
-    session.destroy()
-    expect([head[':status'], head.allow]).toEqual([405, 'GET, HEAD, POST, OPTIONS'])
-    expect(JSON.parse(text)).toEqual({
-      error: 'invalid_request',
-      error_description: expect.stringContaining('CONNECT'),
-    })
-  })
-
-  it('of a head that is too long says how long it may be', async () => {
-    const answer = await over1(server.listenUrl, { method: 'GET', path: JWKS, headers: { x: 'y'.repeat(20_000) } })
-    expect(answer.status).toBe(431)
-    expect(textIn(answer.text)).toMatch(/16384 bytes/)
   })
 })
 

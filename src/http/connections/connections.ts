@@ -1,65 +1,45 @@
 /**
- * The open connections of a server, over all protocols, and their eviction at the limit.
+ * The open connections of a server, over all protocols: which ones have requests in flight, eviction at the limit, and graceful shutdown.
  *
- * A client can open as many connections as the limit allows and send nothing. So a new connection evicts the one that has waited
- * longest for its client: before its first request, between two requests, or in the middle of one. A connection with a complete
- * request that has not been answered is never evicted.
+ * A new connection at the limit evicts the oldest one without a request in flight, so that connections that send nothing, or a head byte by
+ * byte, keep nobody out.
  */
 import type { IncomingMessage } from 'node:http'
-import type { Http2ServerRequest, Http2Session, ServerHttp2Stream } from 'node:http2'
+import type { Http2ServerRequest, ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
-import { LinkedList, ListItem } from './linked-list.ts'
 
 /** Property of sockets and sessions with their connection. A `WeakMap` would hash the socket for each request. */
 const CONNECTION = Symbol('connection')
 
-/** How long a new connection may take to send a request while the server stops, in milliseconds. */
-const FIRST_REQUEST_GRACE = 1_000
+/** How long a new connection may take to send a request while the server stops, and an HTTP/2 client to close after GOAWAY, in milliseconds. */
+const STOP_TIMEOUT = 1_000
+
+/**
+ * The first GOAWAY of a graceful shutdown: with the highest stream id, so that no stream is refused yet (RFC 9113 §6.8). Node's own
+ * `goaway` refuses every new stream, so this one is written to the socket directly; Node writes whole frames.
+ */
+const SHUTDOWN_NOTICE = Buffer.from('000008' + '07' + '00' + '00000000' + '7fffffff' + '00000000', 'hex')
 
 /** A socket, of TCP or TLS, or an HTTP/2 session. */
 type Transport = object & { [CONNECTION]?: Connection }
 
-class Connection extends ListItem {
-  readonly addressPair: string
-  /** The TCP connection, also below TLS. */
+/** An open connection. */
+export interface Connection {
+  /** Of TCP, also below TLS. */
   readonly socket: Socket
-  session: Http2Session | null = null
-  /** Requests that were incomplete when they were last looked at. */
-  readonly receiving = new LinkedList<Exchange>()
-  /** Complete requests that are not answered. */
-  readonly responding = new LinkedList<Exchange>()
-  hasAnswered = false
-  readonly openedAt = performance.now()
-  /** False once it is removed, although its socket may close later. */
-  open = true
-
-  constructor(addressPair: string, socket: Socket) {
-    super()
-    this.addressPair = addressPair
-    this.socket = socket
-  }
-}
-
-/** A request that has begun and is not answered. */
-class Exchange extends ListItem {
-  readonly connection: Connection
-  readonly req: IncomingMessage | Http2ServerRequest
-
-  constructor(connection: Connection, req: IncomingMessage | Http2ServerRequest) {
-    super()
-    this.connection = connection
-    this.req = req
-  }
+  session: ServerHttp2Session | null
+  /** Since then it may be closed for being idle while the server stops, in milliseconds of `performance.now()`. */
+  idleFrom: number
+  hasRequested: boolean
+  isNotified: boolean
+  requestsInFlight: number
 }
 
 export class Connections {
   readonly #max: number
-  readonly #all = new Map<string, Connection>()
-  // The three lists of connections that can be evicted, each with the longest wait first.
-  readonly #unused = new LinkedList<Connection>()
-  readonly #idle = new LinkedList<Connection>()
-  /** Some of their requests may be complete by now, which is checked before an eviction. */
-  readonly #receiving = new LinkedList<Connection>()
+  /** By the addresses of both ends, oldest first. */
+  readonly #open = new Map<string, Connection>()
+  #isDraining = false
 
   /** @param max At the same time. */
   constructor(max: number) {
@@ -68,173 +48,134 @@ export class Connections {
 
   /** How many are open. */
   get size(): number {
-    return this.#all.size
+    return this.#open.size
   }
 
-  /** Takes a new TCP connection. At the limit it evicts another one, or is closed if none can be evicted. */
+  /** Whether clients are asked to connect elsewhere. */
+  get isDraining(): boolean {
+    return this.#isDraining
+  }
+
+  /** Takes a new TCP connection. At the limit it evicts another one, or is closed if all others have requests in flight. */
   add(socket: Socket): void {
-    const addressPair = addressPairOf(socket)
-    const before = this.#all.get(addressPair ?? '')
-    if (before !== undefined) {
-      // The client reset it and connected again from the same port before its socket emitted `close`.
-      this.#remove(before)
-      before.socket.destroy()
+    const addresses = addressesOf(socket)
+    // A client that resets a connection can connect from the same port before its socket emitted `close`.
+    this.#open.get(addresses)?.socket.destroy()
+    this.#open.delete(addresses)
+    const connection: Connection = {
+      socket,
+      session: null,
+      idleFrom: performance.now() + STOP_TIMEOUT,
+      hasRequested: false,
+      isNotified: false,
+      requestsInFlight: 0,
     }
-    // A socket without an address is closed already.
-    if (addressPair === undefined || (this.#all.size >= this.#max && !this.#evict())) {
-      socket.destroy()
-      return
-    }
-    const connection = new Connection(addressPair, socket)
-    this.#all.set(addressPair, connection)
+    this.#open.set(addresses, connection)
     attach(socket, connection)
-    this.#classify(connection)
-    socket.once('close', () => this.#remove(connection))
+    socket.once('close', () => {
+      if (this.#open.get(addresses) === connection) this.#open.delete(addresses)
+    })
+    if (this.#open.size > this.#max) this.#evictFor(connection)
   }
 
-  /** Makes a connection an HTTP/2 session. Call it before the session's first request. @returns The TCP connection. */
-  addSession(session: Http2Session): Socket | undefined {
-    const connection = this.#find(session.socket)
-    if (connection === undefined) return undefined
+  /** Finds the connection of a TLS socket, which is another object than the TCP socket below it. */
+  addSecure(socket: Socket): void {
+    const connection = this.#open.get(addressesOf(socket))
+    if (connection === undefined) socket.destroy()
+    else attach(socket, connection)
+  }
+
+  /** Makes the connection of a socket an HTTP/2 session. @param idleTimeout Without any traffic, in milliseconds. */
+  addSession(session: ServerHttp2Session, socket: Transport, idleTimeout: number): void {
+    const connection = socket[CONNECTION]
+    if (connection === undefined) return
     attach(session, connection)
     connection.session = session
-    return connection.socket
+    session.setTimeout(idleTimeout, () => {
+      if (connection.requestsInFlight === 0) close(connection)
+    })
   }
 
-  /** The TCP connection below a TLS socket. */
-  socketOf(socket: Socket): Socket | undefined {
-    return this.#find(socket)?.socket
-  }
-
-  /** Whether a complete request of a connection is not answered. */
-  isResponding(socket: object): boolean {
-    const connection = connectionOf(socket)
-    return connection !== undefined && this.#isResponding(connection)
-  }
-
-  /** A request has begun. @returns Undefined if its connection is gone. */
-  begin(req: IncomingMessage | Http2ServerRequest): Exchange | undefined {
-    const connection = 'stream' in req ? connectionOf(req.stream.session) : this.#find(req.socket)
+  /** A request has begun. @returns Its connection, for `end`. */
+  begin(req: IncomingMessage | Http2ServerRequest): Connection | undefined {
+    const transport: Transport | undefined = 'stream' in req ? req.stream.session : req.socket
+    const connection = transport?.[CONNECTION]
     if (connection === undefined) return undefined
-    const exchange = new Exchange(connection, req)
-    connection.receiving.append(exchange)
-    this.#classify(connection)
-    return exchange
+    connection.requestsInFlight += 1
+    connection.hasRequested = true
+    if (this.#isDraining) notify(connection)
+    return connection
   }
 
   /** A request has been answered, or its client has left. */
-  end(exchange: Exchange): void {
-    const { connection } = exchange
-    exchange.unlink()
-    connection.hasAnswered = true
-    // Its wait begins anew, even if another of its requests has been incomplete all the time.
-    connection.unlink()
-    this.#classify(connection)
+  end(connection: Connection | undefined): void {
+    if (connection !== undefined) connection.requestsInFlight -= 1
   }
 
-  /**
-   * Closes the idle connections of HTTP/1.1, also those with half a request head. A new connection may send its first request within
-   * a second. HTTP/2 sessions are closed with GOAWAY instead.
-   */
+  /** Asks HTTP/2 clients to connect elsewhere, and goes on serving them. */
+  drain(): void {
+    this.#isDraining = true
+    for (const connection of this.#open.values()) notify(connection)
+  }
+
+  /** Closes HTTP/2 sessions gracefully: streams that were opened before the final GOAWAY are answered. */
+  closeSessions(): void {
+    this.drain()
+    for (const connection of this.#open.values()) {
+      const { session, isNotified } = connection
+      if (session === null || session.destroyed || session.closed) continue
+      connection.idleFrom = performance.now() + STOP_TIMEOUT
+      // Streams that the client opened before it read the first GOAWAY arrive before its answer to the ping.
+      if (!isNotified || !session.ping(() => session.close())) session.close()
+    }
+  }
+
+  /** Closes the connections without a request in flight, also those with half a request head. New ones have some time for their first request. */
   closeIdle(): void {
-    for (const { socket, session } of this.#idle) if (session === null) socket.destroy()
     const now = performance.now()
-    for (const { socket, session, openedAt } of this.#unused) {
-      if (session === null && now - openedAt > FIRST_REQUEST_GRACE) socket.destroy()
+    for (const connection of this.#open.values()) {
+      const { session, hasRequested, idleFrom, requestsInFlight } = connection
+      const isIdle = (session === null && hasRequested) || now > idleFrom
+      if (requestsInFlight === 0 && isIdle) close(connection)
     }
   }
 
   /** Closes all connections at once. */
   destroy(): void {
-    for (const { socket } of this.#all.values()) socket.destroy()
+    for (const { socket } of this.#open.values()) socket.destroy()
   }
 
-  /** @returns Whether a connection could be evicted. */
-  #evict(): boolean {
-    const connection = this.#unused.first ?? this.#idle.first ?? this.#firstStillReceiving()
-    if (connection === undefined) return false
-    this.#remove(connection)
-    closeConnection(connection.socket, connection.session)
-    return true
-  }
-
-  #firstStillReceiving(): Connection | undefined {
-    for (const connection of this.#receiving) if (!this.#isResponding(connection)) return connection
-    return undefined
-  }
-
-  /** Moves requests that are complete now. Each is moved once, so a flood of new connections pays for it only once. */
-  #isResponding(connection: Connection): boolean {
-    for (const exchange of connection.receiving) if (isComplete(exchange.req)) connection.responding.append(exchange)
-    this.#classify(connection)
-    return connection.responding.first !== undefined
-  }
-
-  #remove(connection: Connection): void {
-    if (!connection.open) return
-    connection.open = false
-    this.#all.delete(connection.addressPair)
-    connection.unlink()
-  }
-
-  #classify(connection: Connection): void {
-    const list = this.#listFor(connection)
-    if (list === connection.list) return
-    if (list === null) connection.unlink()
-    else list.append(connection)
-  }
-
-  /** Null if the connection must not be evicted, or is gone. */
-  #listFor({ open, receiving, responding, hasAnswered }: Connection): LinkedList<Connection> | null {
-    if (!open || responding.first !== undefined) return null
-    if (receiving.first !== undefined) return this.#receiving
-    return hasAnswered ? this.#idle : this.#unused
-  }
-
-  /**
-   * A TLS socket is another object than the TCP socket below it, and the socket of a session is a third one. All of them have the
-   * same pair of addresses.
-   */
-  #find(socket: Socket): Connection | undefined {
-    const connection = connectionOf(socket)
-    if (connection !== undefined) return connection
-    const found = this.#all.get(addressPairOf(socket) ?? '')
-    if (found !== undefined) attach(socket, found)
-    return found
+  #evictFor(newest: Connection): void {
+    for (const [addresses, connection] of this.#open) {
+      if (connection.requestsInFlight > 0) continue
+      this.#open.delete(addresses)
+      if (connection === newest) connection.socket.destroy()
+      else close(connection)
+      return
+    }
   }
 }
 
-/** Closes a connection. An HTTP/2 client learns which of its requests were not processed (RFC 9113 §6.8). */
-export function closeConnection(socket: Socket, session: Http2Session | null): void {
-  if (session === null) {
-    socket.destroy()
-    return
-  }
-  session.destroy()
+/** An HTTP/2 client learns which of its requests were not processed (RFC 9113 §6.8). */
+function close({ socket, session }: Connection): void {
+  session?.destroy()
   // The session alone would wait until its client has read everything.
   setImmediate(() => socket.destroy())
 }
 
-/** Whether all of a request has been received, read or not. */
-export function isComplete(req: IncomingMessage | Http2ServerRequest | ServerHttp2Stream): boolean {
-  // `complete` of an HTTP/2 request is false until it has been read.
-  if ('stream' in req) return isComplete(req.stream)
-  return 'session' in req ? req.state.remoteClose === 1 : req.complete
+/** Sends the first GOAWAY. A client without a request yet would only reconnect at once. */
+function notify(connection: Connection): void {
+  const { session, socket, hasRequested, isNotified } = connection
+  // A TLS socket of Node takes one write at a time, and writes of the session bypass it.
+  if (session === null || !hasRequested || isNotified || session.encrypted || !socket.writable) return
+  connection.isNotified = true
+  socket.write(SHUTDOWN_NOTICE)
 }
 
 function attach(transport: Transport, connection: Connection): void {
   transport[CONNECTION] = connection
 }
 
-function connectionOf(transport: Transport | undefined): Connection | undefined {
-  return transport?.[CONNECTION]
-}
-
-function addressPairOf({
-  remoteAddress,
-  remotePort,
-  localAddress,
-  localPort,
-}: Pick<Socket, 'remoteAddress' | 'remotePort' | 'localAddress' | 'localPort'>): string | undefined {
-  return remoteAddress === undefined ? undefined : `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
+function addressesOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
 }

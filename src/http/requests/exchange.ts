@@ -53,12 +53,8 @@ export interface Refusal {
 export type Refuse = (res: ServerResponse, refusal: Refusal) => void
 
 /** The error format of OAuth (RFC 6749 §5.2), also of paths without a protocol of their own. */
-export const refuse: Refuse = (res, refusal) => sendJson(res, refusal.status, errorBody(refusal), refusal.headers)
-
-/** The body of a refusal in the error format of OAuth. */
-export function errorBody({ code, description }: Refusal): object {
-  return { error: code, error_description: description }
-}
+export const refuse: Refuse = (res, { status, code, description, headers }) =>
+  sendJson(res, status, { error: code, error_description: description }, headers)
 
 /** Aborts a response. A destroyed HTTP/2 response would look complete to its client, so its stream is reset. */
 export function cutOff(res: ServerResponse | Http2ServerResponse): void {

@@ -3,11 +3,10 @@
  * change.
  */
 import { X509Certificate } from 'node:crypto'
-import { unwatchFile, watchFile } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 import type { Log } from '../../domain/ports/runtime.ts'
-import { Reloader } from './reloader.ts'
+import { reloadOnChange } from './reload-on-change.ts'
 
 /** Paths of PEM files. */
 export interface TlsFiles {
@@ -43,9 +42,6 @@ const CIPHERS = [
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
 
-/** How often the files are polled, in milliseconds. File events do not work on mounted secrets. */
-const POLL_INTERVAL = 1_000
-
 /** @throws {Error} that names the files, if they cannot be read or do not match. */
 export async function readCertificate({ certFile, keyFile, clientCaFile }: TlsFiles): Promise<Certificate> {
   let certificate: Certificate
@@ -66,22 +62,15 @@ export async function readCertificate({ certFile, keyFile, clientCaFile }: TlsFi
  * certificate and key are replaced one after the other, they do not match for a moment.
  */
 export function watchCertificate(files: TlsFiles, log: Log, onChange: (certificate: Certificate) => void): () => void {
-  const reloader = new Reloader({
+  const paths = [files.certFile, files.keyFile, files.clientCaFile].filter((path) => path !== null)
+  return reloadOnChange(paths, {
     read: () => readCertificate(files),
     onRead: (certificate) => {
       onChange(certificate)
       log.info(files, 'the certificate was reloaded')
     },
     onFailure: (error) => log.warn({ err: error }, 'the certificate was not reloaded, the old one stays in use'),
-    retryAfter: POLL_INTERVAL,
   })
-  const reload = () => reloader.start()
-  const names = [files.certFile, files.keyFile, files.clientCaFile].filter((name) => name !== null)
-  for (const name of names) watchFile(name, { interval: POLL_INTERVAL, persistent: false }, reload)
-  return () => {
-    for (const name of names) unwatchFile(name, reload)
-    reloader.stop()
-  }
 }
 
 /** The SHA-256 fingerprints of all certificates in a PEM text. @throws {Error} if one cannot be parsed. */

@@ -12,6 +12,9 @@ const MAX_FORM_BYTES = 32 * 1024
 /** The parser of oidc-provider, `node:querystring`, silently ignores later fields. */
 const MAX_FIELDS = 1000
 
+/** So many parts of a form are kept apart. */
+const MAX_CHUNKS = 64
+
 const FORM = /^application\/x-www-form-urlencoded(?:; ?charset=utf-8)?$/i
 const SEPARATOR = '&'.charCodeAt(0)
 
@@ -41,7 +44,7 @@ export function takeForm<T>(
 ): Promise<T | undefined | 'client_left'> {
   const length = Number(req.headers['content-length'])
   return new Promise((resolve) => {
-    const chunks: Buffer[] = []
+    let chunks: Uint8Array[] = []
     let received = 0
     const end = (taken: T | undefined | 'client_left' | Promise<T | undefined>): void => {
       req.off('data', add).off('close', leave)
@@ -49,10 +52,10 @@ export function takeForm<T>(
     }
     const leave = (): void => end('client_left')
     const add = (chunk: Buffer): void => {
-      chunks.push(chunk)
+      chunks = withChunk(chunks, chunk)
       received += chunk.length
       if (received < length) return
-      const body = chunks.length === 1 ? chunk : Buffer.concat(chunks)
+      const body = chunks.length === 1 && received === chunk.length ? chunk : Buffer.concat(chunks)
       const taken = take(body.toString())
       // A stream takes nothing back after its end, which is emitted next.
       if (taken === undefined || taken instanceof Promise) {
@@ -63,6 +66,12 @@ export function takeForm<T>(
     }
     req.on('data', add).once('close', leave)
   })
+}
+
+/** Adds a chunk. Of a form that comes in bytes, each chunk takes a hundred times its size, so they are joined now and then. */
+function withChunk(chunks: Uint8Array[], chunk: Uint8Array): Uint8Array[] {
+  chunks.push(chunk)
+  return chunks.length < MAX_CHUNKS ? chunks : [Buffer.concat(chunks)]
 }
 
 /** Why a form is refused before it is understood. */
@@ -101,12 +110,14 @@ async function* withLimits(
   req: RequestWithRefusal,
 ): AsyncGenerator<Uint8Array, undefined> {
   let [length, fields] = [0, 1]
+  let form: Uint8Array[] = []
   for await (const chunk of chunks) {
     length += chunk.length
     for (let at = chunk.indexOf(SEPARATOR); at >= 0; at = chunk.indexOf(SEPARATOR, at + 1)) fields += 1
     if (length > MAX_FORM_BYTES) req[REFUSAL] = TOO_LONG
     else if (fields > MAX_FIELDS) req[REFUSAL] = TOO_MANY_FIELDS
     if (req[REFUSAL] !== undefined) throw new Error(req[REFUSAL].description)
-    yield chunk
+    form = withChunk(form, chunk)
   }
+  yield Buffer.concat(form)
 }

@@ -8,8 +8,7 @@ import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import type { ConnectRouter, ContextValues } from '@connectrpc/connect'
 import type { UniversalHandler, UniversalServerRequest } from '@connectrpc/connect/protocol'
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node'
-import { unavailable } from '../messages/errors.ts'
-import type { Answer, Reserve, RpcRoutes } from '../rpc-route.ts'
+import type { Answer, RpcRoutes } from '../rpc-route.ts'
 import type { CallContexts } from './call-context.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import { asPost } from './get-request.ts'
@@ -75,12 +74,12 @@ export function restRoutesOf(
 
 /** @param binding The REST path of the request, if it has one. */
 function createAnswer(handler: UniversalHandler, options: RoutesOptions, binding?: RestBinding): Answer {
-  return async (req, res, { cutOff, reserve }) => {
+  return async (req, res, { cutOff }) => {
     res.setHeader('cache-control', 'no-store')
     res.setHeader(...acceptedCompression(req.headers['content-type']))
     const values = options.callContexts.valuesFor(req, cutOff)
     try {
-      const response = await answer(handler, req, { ...options, binding, res, values, reserve })
+      const response = await answer(handler, req, { ...options, binding, res, values })
       // Over HTTP/2 the response to HEAD ends with its headers, and writing a body would fail.
       if (req.method === 'HEAD') delete response.body
       await universalResponseToNodeResponse(response, res)
@@ -96,11 +95,10 @@ interface Call extends RoutesOptions {
   readonly binding: RestBinding | undefined
   readonly res: ServerResponse
   readonly values: ContextValues
-  readonly reserve: Reserve
 }
 
 async function answer(handler: UniversalHandler, req: IncomingMessage, call: Call) {
-  const { binding, res, values, callContexts, reserve } = call
+  const { binding, res, values, callContexts } = call
   const { method } = handler
   const maxBytes = call.maxMessageBytes(handler.service)
   const received = universalRequestFromNodeRequest(req, res, undefined, values)
@@ -115,30 +113,13 @@ async function answer(handler: UniversalHandler, req: IncomingMessage, call: Cal
   adjustHeaders(header, method)
   // The body of a bidirectional stream is read while the response is sent, so it cannot be decoded before.
   if (!isIterable(request.body) || method.methodKind === 'bidi_streaming') return respond(request)
-  const isLarge = maxBytes > MAX_MESSAGE_BYTES
-  const body = strictlyDecoded(isLarge ? reserved(request.body, { header, maxBytes, reserve }) : request.body, {
+  const body = strictlyDecoded(request.body, {
     type: method.input,
     header,
     maxBytes,
-    reserve,
     onRefused: (error) => callContexts.refused(values, error),
   })
   return respond({ ...request, body })
-}
-
-/**
- * A long body, for which memory is reserved before it is read: that is after the gate. What is counted of each body as it arrives is not
- * enough for one that is longer than the others.
- */
-async function* reserved(
-  body: AsyncIterable<Uint8Array>,
-  { header, maxBytes, reserve }: { readonly header: Headers; readonly maxBytes: number; readonly reserve: Reserve },
-): AsyncIterable<Uint8Array> {
-  const announced = Number(header.get('content-length') ?? maxBytes)
-  const bytes = Math.min(announced, maxBytes)
-  if (bytes > MAX_MESSAGE_BYTES && !reserve(bytes))
-    throw unavailable('too many large requests at the same time: try again later')
-  yield* body
 }
 
 /** Whether the client has disconnected or the response was cut off. */

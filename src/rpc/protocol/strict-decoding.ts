@@ -6,7 +6,7 @@
  */
 import { type DescMessage, fromBinary, fromJson, type JsonValue } from '@bufbuild/protobuf'
 import { Code, ConnectError } from '@connectrpc/connect'
-import { invalidArgument, unavailable } from '../messages/errors.ts'
+import { invalidArgument } from '../messages/errors.ts'
 import { decompress, GZIP } from './gzip.ts'
 
 /** Flags and length of an enveloped message (gRPC over HTTP/2, "Length-Prefixed-Message"). */
@@ -14,6 +14,9 @@ const ENVELOPE_BYTES = 5
 
 /** The only flag that is defined for the envelope of a request. */
 const COMPRESSED = 1
+
+/** So many parts of a body are kept apart. */
+const MAX_CHUNKS = 64
 
 /** How a content type encodes a message. */
 interface Encoding {
@@ -47,8 +50,6 @@ interface ExpectedMessage {
   readonly header: Headers
   /** The longest message, as it is sent and decompressed, in bytes. */
   readonly maxBytes: number
-  /** Reserves memory for the decompressed message, in bytes. @returns Whether the budget allows it. */
-  readonly reserve: (bytes: number) => boolean
 }
 
 /**
@@ -75,12 +76,14 @@ export async function* strictlyDecoded(
 async function* checked(body: AsyncIterable<Uint8Array>, message: ExpectedMessage): AsyncIterable<Uint8Array> {
   const contentType = message.header.get('content-type') ?? ''
   const encoding = ENCODINGS[contentType.split(';', 1).join().trim().toLowerCase()]
-  const chunks: Uint8Array[] = []
+  let chunks: Uint8Array[] = []
   let length = 0
   for await (const chunk of body) {
     length += chunk.byteLength
     // The rest is read too: over HTTP/1.1 the next request follows on the same connection.
     if (length <= message.maxBytes + ENVELOPE_BYTES) chunks.push(chunk)
+    // Of a body that comes in bytes, each takes a hundred times its size.
+    if (chunks.length === MAX_CHUNKS) chunks = [Buffer.concat(chunks)]
   }
   if (length > message.maxBytes + ENVELOPE_BYTES) {
     throw new ConnectError(`the message is longer than ${message.maxBytes} bytes`, Code.ResourceExhausted)
@@ -93,7 +96,7 @@ async function* checked(body: AsyncIterable<Uint8Array>, message: ExpectedMessag
 function payloadOf(bytes: Buffer, encoding: Encoding, message: ExpectedMessage): Uint8Array | undefined {
   // Connect refuses any other compression in the header before it reads the body.
   const isCompressed = message.header.get(encoding.compression) === GZIP.name
-  if (!encoding.enveloped) return isCompressed ? decompressed(bytes, message) : bytes
+  if (!encoding.enveloped) return isCompressed ? decompress(bytes, message.maxBytes) : bytes
   if (bytes.byteLength < ENVELOPE_BYTES) return undefined
   const flags = bytes.readUInt8(0)
   const end = ENVELOPE_BYTES + bytes.readUInt32BE(1)
@@ -103,13 +106,7 @@ function payloadOf(bytes: Buffer, encoding: Encoding, message: ExpectedMessage):
   if (end < bytes.byteLength) throw refuse('there is more than one message')
   if (end > bytes.byteLength) return undefined
   const payload = bytes.subarray(ENVELOPE_BYTES, end)
-  return flags === COMPRESSED ? decompressed(payload, message) : payload
-}
-
-function decompressed(payload: Uint8Array, { maxBytes, reserve }: ExpectedMessage): Uint8Array {
-  const bytes = decompress(payload, maxBytes)
-  if (!reserve(bytes.byteLength)) throw unavailable('too many large requests at the same time: try again later')
-  return bytes
+  return flags === COMPRESSED ? decompress(payload, message.maxBytes) : payload
 }
 
 function refuse(message: string): ConnectError {

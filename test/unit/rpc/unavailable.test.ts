@@ -1,7 +1,6 @@
 /**
  * What `unavailable` tells clients of each protocol: when to try again (RFC 9110 §10.2.3).
  */
-import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { DEFAULT_LIMITS } from '../../../src/http/connections/limits.ts'
 import { type Listener, listen } from '../../../src/http/listener.ts'
@@ -15,7 +14,6 @@ import { eventually } from '../../support/eventually.ts'
 import { watchHealth } from '../../support/grpc-health.ts'
 import { createRecordingLog } from '../../support/log.ts'
 
-const CHECK = '/grpc.health.v1.Health/Check'
 const WATCH = '/grpc.health.v1.Health/Watch'
 
 let listener: Listener
@@ -40,9 +38,7 @@ beforeEach(async () => {
     tls: null,
     limits: DEFAULT_LIMITS,
     log,
-    // As if all memory for bodies were used up.
-    handler: (req, res) =>
-      rpc.routes.get(req.url ?? '')?.answers.POST?.(req, res, { cutOff: () => cutOff(res), reserve: () => false }),
+    handler: (req, res) => rpc.routes.get(req.url ?? '')?.answers.POST?.(req, res, { cutOff: () => cutOff(res) }),
   })
 })
 
@@ -59,27 +55,6 @@ function envelope(flags: number, payload: Uint8Array | string): Uint8Array<Array
 async function post(path: string, headers: Record<string, string>, body: Uint8Array<ArrayBuffer>) {
   return fetch(listener.url + path, { method: 'POST', headers, body })
 }
-
-describe('a compressed message for which there is no memory', () => {
-  it('is unavailable over Connect', async () => {
-    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
-    const response = await post(CHECK, headers, Uint8Array.from(gzipSync('{}')))
-    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '5'])
-    expect(await response.json()).toMatchObject({ code: 'unavailable' })
-  })
-
-  it('is unavailable over gRPC-Web', async () => {
-    const headers = { 'content-type': 'application/grpc-web+json', 'grpc-encoding': 'gzip' }
-    const text = await (await post(CHECK, headers, envelope(1, gzipSync('{}')))).text()
-    expect(text).toMatch(/grpc-status: 14\r\n/)
-    expect(text).toMatch(/retry-after: 5\r\n/)
-  })
-
-  it('is answered if it is not compressed', async () => {
-    const headers = { 'content-type': 'application/json' }
-    expect((await post(CHECK, headers, Uint8Array.from(Buffer.from('{}')))).status).toBe(200)
-  })
-})
 
 describe('a stream that ends because the server stops', () => {
   it('says when to open it again, over gRPC', async () => {

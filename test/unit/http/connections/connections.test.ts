@@ -4,67 +4,74 @@ import { constants } from 'node:http2'
 import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { Handler } from '../../../../src/http/requests/exchange.ts'
+import { closed } from '../../../support/closed.ts'
 import { bodyOf, Client, GET, Held, listener, MAX, opened, session, start, stop, TLS } from './limited-server.ts'
 
 afterEach(stop)
 
 describe('at the limit a new connection evicts', () => {
-  it('the oldest connection without a request', async () => {
-    await start()
-    const busy = await (await Client.open()).ask(GET)
-    const first = await Client.open()
-    const second = await Client.open()
-    const third = await (await Client.open()).ask(GET)
-    await first.closed()
-    for (const { socket } of [busy, second, third]) expect(socket.destroyed).toBe(false)
+  it('the oldest connection without a request in flight', async () => {
+    const held = new Held()
+    await start(held)
+    const answer = (await Client.open()).ask(GET.replace('/', '/held'), 'held')
+    await held.has(1)
+    const [silent, idle] = [await Client.open(), await (await Client.open()).ask(GET)]
+    await (await Client.open()).ask(GET)
+    await silent.closed()
+    await (await Client.open()).ask(GET)
+    await idle.closed()
+    held.releases[0]?.()
+    await answer
   })
 
   it('a connection with half a request head', async () => {
     await start()
     const half = await Client.open()
     half.socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ')
-    const served = [await (await Client.open()).ask(GET), await (await Client.open()).ask(GET)]
-    await (await Client.open()).ask(GET)
+    for (let i = 0; i < MAX; i += 1) await (await Client.open()).ask(GET)
     await half.closed()
-    for (const { socket } of served) expect(socket.destroyed).toBe(false)
-  })
-
-  it('the connection that has been idle longest, if all have had a request', async () => {
-    await start()
-    const clients = [await Client.open(), await Client.open(), await Client.open()] as const
-    for (const client of clients) await client.ask(GET)
-    await clients[0].ask(GET)
-    await (await Client.open()).ask(GET)
-    await clients[1].closed()
-    expect([clients[0].socket.destroyed, clients[2].socket.destroyed]).toEqual([false, false])
   })
 
   it('an idle HTTP/2 session, with GOAWAY', async () => {
     await start()
-    const held = [await (await Client.open()).ask(GET), await (await Client.open()).ask(GET)]
     const idle = await session()
     const goaway = once(idle, 'goaway')
     expect(await bodyOf(idle)).toBe('answer')
-    for (const client of held) await client.ask(GET)
-    await (await Client.open()).ask(GET)
+    for (let i = 0; i < MAX; i += 1) await (await Client.open()).ask(GET)
     const [code, lastStream] = await goaway
     expect([code, lastStream]).toEqual([constants.NGHTTP2_NO_ERROR, 1])
   })
+})
 
-  it('a connection with an incomplete request, if all others have pending responses', async () => {
+describe('more requests at the same time than are allowed', () => {
+  it('are refused over HTTP/1.1, and their connection is closed, but not requests without a body, such as probes', async () => {
     const held = new Held()
-    await start(held)
-    const answers = [await Client.open(), await Client.open()].map((client) =>
-      client.ask(GET.replace('/', '/held'), 'held'),
-    )
-    const slow = await Client.open()
-    slow.socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nslow')
-    await held.has(2)
-    const next = await Client.open()
-    await slow.closed()
-    await next.ask(GET)
-    for (const release of held.releases) release()
-    await Promise.all(answers)
+    await start(held, null, { maxRequests: 1 })
+    const POST = 'POST /held HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n'
+    const answer = (await Client.open()).ask(`${POST}a`, 'held')
+    await held.has(1)
+    const refused = await (await Client.open()).ask(POST, '}')
+    await refused.closed()
+    expect(refused.received).toMatch(/^HTTP\/1\.1 503 [\s\S]*\r\nretry-after: 1\r\n/i)
+    await (await Client.open()).ask(GET)
+    held.releases[0]?.()
+    await answer
+    await (await Client.open()).ask(`${POST.replace('/held', '/')}a`)
+  })
+
+  it('are refused over HTTP/2 as such that may be sent again [RFC 9113 §8.7]', async () => {
+    const held = new Held()
+    await start(held, null, { maxRequests: 1 })
+    const client = await session()
+    const answer = bodyOf(client, '/held')
+    await held.has(1)
+    const refused = client.request({ ':path': '/' })
+    refused.on('error', () => {})
+    await closed(refused)
+    expect(refused.rstCode).toBe(constants.NGHTTP2_REFUSED_STREAM)
+    held.releases[0]?.()
+    expect(await answer).toBe('held')
+    expect(await bodyOf(client)).toBe('answer')
   })
 })
 
@@ -145,7 +152,7 @@ describe('a client that does not read its response over HTTP/1.1', () => {
       cut = once(res, 'close')
       res.end(body)
     }
-    await start({ handler }, null, { writeTimeout: 100 })
+    await start({ handler }, null, { requestTimeout: 100 })
     const socket = connect(listener.port, '127.0.0.1').pause()
     opened.push(socket)
     socket.on('error', () => {})

@@ -1,4 +1,5 @@
 import { connect as connectHttp2, constants } from 'node:http2'
+import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { DEFAULT_LIMITS, type Limits } from '../../../../src/http/connections/limits.ts'
 import { type Listener, listen } from '../../../../src/http/listener.ts'
@@ -31,8 +32,6 @@ const post = (stream: number) => frame(TYPE.headers, FLAG.endHeaders, stream, re
 
 describe('a client that floods an HTTP/2 connection', () => {
   it.each<[string, (i: number) => Buffer]>([
-    ['pings', () => frame(TYPE.ping, 0, 0, Buffer.alloc(8))],
-    ['settings', () => frame(TYPE.settings, 0, 0, setting(INITIAL_WINDOW_SIZE, 65_535))],
     [
       'streams that it resets',
       (i) => Buffer.concat([get(2 * i + 1), frame(TYPE.reset, 0, 2 * i + 1, number(constants.NGHTTP2_CANCEL))]),
@@ -53,10 +52,8 @@ describe('a client that floods an HTTP/2 connection', () => {
     await flood.sendUntilClosed(MANY, next)
     await flood.closed
     const stream = other.request({ ':path': '/' })
-    let text = ''
-    for await (const chunk of stream) text += chunk
+    expect(await text(stream)).toBe('answer')
     other.destroy()
-    expect(text).toBe('answer')
   })
 })
 
@@ -91,23 +88,11 @@ describe('a head that is too long is refused', () => {
     raw.socket.destroy()
     expect(reset.payload.readUInt32BE()).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM)
   })
-
-  it('before that too', async () => {
-    const { port } = await start({}, answer)
-    const raw = await RawHttp2.connect(port)
-    raw.send(head)
-    const { payload } = await raw.frame(({ type, stream }) => type === TYPE.data && stream === 1)
-    raw.socket.destroy()
-    expect(JSON.parse(String(payload))).toEqual({
-      error: 'invalid_request',
-      error_description: 'the head of the request is longer than 16384 bytes',
-    })
-  })
 })
 
 describe('a client that does not read its response', () => {
   it('because its window is closed, loses the response after a while, although it still sends frames', async () => {
-    const { port } = await start({ writeTimeout: 50 }, answer)
+    const { port } = await start({ requestTimeout: 50 }, answer)
     const raw = await RawHttp2.connect(port, setting(INITIAL_WINDOW_SIZE, 0))
     raw.send(get(1))
     const talking = setInterval(() => raw.send(frame(TYPE.ping, 0, 0, Buffer.alloc(8))), 20)
@@ -119,43 +104,17 @@ describe('a client that does not read its response', () => {
 })
 
 describe('an HTTP/2 connection', () => {
-  it('is closed when the client does not answer a ping', async () => {
-    const { port } = await start({ pingInterval: 50 }, () => {})
-    const raw = await RawHttp2.connect(port)
-    raw.send(get(1))
-    await raw.closed
-    expect(raw.frames.map(({ type }) => type)).toContain(TYPE.ping)
-  })
-
-  it('is closed when the client answers a ping with another payload', async () => {
-    const { port } = await start({ pingInterval: 50 }, () => {})
-    const raw = await RawHttp2.connect(port)
-    raw.send(get(1))
-    await raw.frame(({ type }) => type === TYPE.ping)
-    raw.send(frame(TYPE.ping, FLAG.ack, 0, Buffer.alloc(8)))
-    await raw.closed
-  })
-
-  it('stays open for a long response while the client answers pings', async () => {
+  it('stays open for a long response, although nothing is sent', async () => {
     let release = () => {}
-    const { url } = await start(
-      // Long enough for a busy machine to answer a ping.
-      { pingInterval: 300, idleTimeout: 400, requestTimeout: 400, writeTimeout: 300 },
-      (_req, res) => {
-        res.write('first ')
-        release = () => res.end('last')
-      },
-    )
-    const session = connectHttp2(url)
-    let pings = 0
-    session.on('ping', () => {
-      pings += 1
-      if (pings === 4) release()
+    const { url } = await start({ idleTimeout: 100, requestTimeout: 100 }, (_req, res) => {
+      res.write('first ')
+      release = () => res.end('last')
     })
-    let text = ''
-    for await (const chunk of session.request({ ':path': '/' })) text += chunk
+    const session = connectHttp2(url)
+    const reading = text(session.request({ ':path': '/' }))
+    setTimeout(() => release(), 500)
+    expect(await reading).toBe('first last')
     session.destroy()
-    expect(text).toBe('first last')
   })
 
   it('gets GOAWAY when it has had no request for a while', async () => {

@@ -2,13 +2,7 @@
  * A server with a limit of three connections, a handler that holds responses back, and its clients.
  */
 import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
-import {
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  connect as connectHttp2,
-  type Http2ServerRequest,
-} from 'node:http2'
+import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
@@ -25,7 +19,6 @@ export const TLS = {
 }
 export const MAX = 3
 export const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
-export const POST_UNREAD = 'POST /unread HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n'
 
 export const opened: { destroy(): void }[] = []
 export let listener: Listener
@@ -36,48 +29,23 @@ export async function stop(): Promise<void> {
   await listener.close(0)
 }
 
-/** Answers at once, but at `/held` and `/unread` when a test calls `releases`. */
+/** Answers at once, but at `/held` when a test calls `releases`. */
 export class Held {
   readonly releases: (() => void)[] = []
-  /** Requests whose body has begun to arrive, and was put back. */
-  readonly unread: IncomingMessage[] = []
   readonly handler: Handler = (req, res) => {
     req.on('error', () => {})
-    if (req.url === '/') {
-      req.resume().on('end', () => res.end('answer'))
-      return
-    }
-    this.releases.push(() => res.end('held'))
-    if (req.url !== '/unread') return
-    req.once('data', (start) => {
-      req.pause()
-      req.unshift(start)
-      this.unread.push(req)
-    })
+    if (req.url === '/held') this.releases.push(() => res.end('held'))
+    else req.resume().on('end', () => res.end('answer'))
   }
 
   /** Waits until so many responses are held. */
   async has(count: number): Promise<void> {
     while (this.releases.length < count) await nextTurn()
   }
-
-  /** The next request of `unread`. */
-  async unreadOne(): Promise<IncomingMessage | Http2ServerRequest> {
-    for (;;) {
-      const req = this.unread.shift()
-      if (req !== undefined) return req
-      await nextTurn()
-    }
-  }
 }
 
 function nextTurn(): Promise<unknown> {
   return new Promise((resolve) => setImmediate(resolve))
-}
-
-/** Waits until a request is complete at the level of the protocol. */
-export async function arrived(req: IncomingMessage | Http2ServerRequest): Promise<void> {
-  while ('stream' in req ? req.stream.state.remoteClose !== 1 : !req.complete) await nextTurn()
 }
 
 export async function start(
@@ -140,7 +108,7 @@ export function bodyOf(client: ClientHttp2Session, path = '/'): Promise<string> 
   return textOf(client.request({ ':path': path }))
 }
 
-export async function textOf(stream: ClientHttp2Stream): Promise<string> {
+async function textOf(stream: ClientHttp2Stream): Promise<string> {
   let text = ''
   for await (const chunk of stream) text += chunk
   return text

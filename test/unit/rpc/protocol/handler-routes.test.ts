@@ -32,7 +32,7 @@ async function serve(served = router): Promise<void> {
   const options = { callContexts: new CallContexts(notes), maxMessageBytes: () => MAX_MESSAGE_BYTES }
   const routes = [...routesOf(served, options)].map(([path, { answers }]): [string, Route] => {
     const handler: Handler = (req, res) => {
-      answered = answers.POST!(req, res, { cutOff: () => cutOff(res), reserve: () => true })
+      answered = answers.POST!(req, res, { cutOff: () => cutOff(res) })
       return answered
     }
     return [path, { methods: { GET: handler, POST: handler }, cors: null }]
