@@ -10,8 +10,6 @@ const shared = {
   transform: {
     '\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2024' } }],
   },
-  // What waits has its own limits; this one ends what hangs, on a machine that is busy with other things too.
-  testTimeout: 180_000,
 }
 
 const databases = {
@@ -38,4 +36,6 @@ export default {
     project('database', ['database'], {}),
   ],
   maxWorkers: WORKERS[selected] ?? 1,
+  // What waits has its own limits; this one ends what hangs, on a machine that is busy with other things too. A project cannot have one.
+  testTimeout: 180_000,
 }
