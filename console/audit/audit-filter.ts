@@ -4,7 +4,10 @@
 
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
+import { type CallOptions, Code, ConnectError } from '@connectrpc/connect'
 import type { ListAuditEventsRequestSchema } from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { serviceUsers } from '../api/clients.ts'
+import { everyItemOf } from '../api/every-page.ts'
 
 /** The filters. All texts; empty: none. */
 export interface AuditFilter {
@@ -21,20 +24,44 @@ export function filterOf(query: URLSearchParams): AuditFilter {
   return { from: read('from'), to: read('to'), actor: read('actor'), resource: read('resource') }
 }
 
-/** The filters in a request. */
-export function requestOf({
-  from,
-  to,
-  actor,
-  resource,
-}: AuditFilter): MessageInitShape<typeof ListAuditEventsRequestSchema> {
+/** The filters in a request, with the ids of users that they name. @throws {ConnectError} `not_found` if there is no such user. */
+export async function requestOf(
+  { from, to, actor, resource }: AuditFilter,
+  options: CallOptions,
+): Promise<MessageInitShape<typeof ListAuditEventsRequestSchema>> {
   const [fromDate, toDate] = [dateOf(from), dateOf(to)]
+  const [, user = '', part = ''] = /^users\/([^/]+)(.*)$/.exec(resource.trim()) ?? []
   return {
-    actor: actor.trim(),
-    resource: resource.trim(),
+    actor: await userIdIn(actor.trim(), options),
+    resource: user === '' ? resource.trim() : `users/${await userIdIn(user, options)}${part}`,
     ...(fromDate === undefined ? {} : { fromDate: timestampFromDate(fromDate) }),
     ...(toDate === undefined ? {} : { toDate: timestampFromDate(toDate) }),
   }
+}
+
+/** Actors that are no users. */
+const NO_USERS = ['', 'system', 'anonymous']
+
+/** The id in a user id or client ID, or of the user with a name or `name@project`. */
+async function userIdIn(text: string, options: CallOptions): Promise<string> {
+  const [, id] = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:@|$)/i.exec(text) ?? []
+  if (id !== undefined || NO_USERS.includes(text)) return id?.toLowerCase() ?? text
+  const [, search = text, project = ''] = /^(.+)@([^@]+)$/.exec(text) ?? []
+  const all = await everyItemOf(async (page) => {
+    const { serviceUsers: items, nextPageToken } = await serviceUsers.listServiceUsers({ search, ...page }, options)
+    return { items, nextPageToken }
+  })
+  const named = all.filter(
+    ({ name, clientId }) => name === text || (name === search && clientId.endsWith(`@${project}`)),
+  )
+  const [user] = named
+  if (user !== undefined && named.length === 1) return user.userId
+  throw new ConnectError(
+    user === undefined
+      ? `there is no service user "${text}"`
+      : `${named.length} service users have the name "${text}": use the client ID, ${named.map(({ clientId }) => clientId).join(' or ')}`,
+    Code.NotFound,
+  )
 }
 
 function dateOf(text: string): Date | undefined {

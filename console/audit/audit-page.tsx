@@ -26,7 +26,8 @@ export function AuditPage() {
   const pageToken = query.get('page') ?? ''
   const loaded = useLoaded(
     `audit ${JSON.stringify(filter)} ${pageToken}`,
-    (options) => auditTrail.listAuditEvents({ ...requestOf(filter), pageSize: PAGE_SIZE, pageToken }, options),
+    async (options) =>
+      auditTrail.listAuditEvents({ ...(await requestOf(filter, options)), pageSize: PAGE_SIZE, pageToken }, options),
     // Refusals make no new version.
     { isPeriodic: true },
   )
@@ -64,8 +65,8 @@ const MOMENTS = [
 ] as const
 
 const TEXTS = [
-  { name: 'actor', label: 'Actor', hint: 'a user ID, system or anonymous' },
-  { name: 'resource', label: 'Resource', hint: 'for example users/USER_ID' },
+  { name: 'actor', label: 'Actor', hint: 'a user, system or anonymous' },
+  { name: 'resource', label: 'Resource', hint: 'for example users/NAME' },
 ] as const
 
 function Filters({ filter }: { readonly filter: AuditFilter }) {

@@ -53,7 +53,7 @@ export function ExportButtons({ filter }: { readonly filter: AuditFilter }) {
 function eventsOf(filter: AuditFilter, signal: AbortSignal) {
   return pagesOf(async (page) => {
     const options = { signal, ...(page.pageToken === '' ? {} : IN_BACKGROUND) }
-    const request = { ...requestOf(filter), ...page }
+    const request = { ...(await requestOf(filter, options)), ...page }
     const { events: items, nextPageToken } = await auditTrail.listAuditEvents(request, options)
     return { items, nextPageToken }
   })

@@ -3,8 +3,8 @@
  */
 import { useState } from 'preact/hooks'
 import type { WebKey, WebKeyConfig } from '../../gen/iam/webkey/v2/web_key_pb.js'
+import { algorithmWarnings } from '../../src/domain/keys/algorithm-warnings.ts'
 import { parseKeyAlgorithm } from '../../src/domain/keys/key-algorithm.ts'
-import { kindWarnings } from '../../src/domain/keys/kind-warnings.ts'
 import { webKeys } from '../api/clients.ts'
 import { formatLength } from '../format/moment.ts'
 import { shortened } from '../format/shortened.ts'
@@ -27,7 +27,7 @@ export function CreateKeyDialog({ keys, usual, lifetimes, onClose, onDone }: Cre
   const [kindId, setKindId] = useState(() => kindIdOf(usual))
   const kind = KEY_KINDS.find(({ id }) => id === kindId)
   // The same that the API says afterwards.
-  const warnings = kind === undefined ? [] : kindWarnings(parseKeyAlgorithm(kind.algorithm), keys)
+  const warnings = kind === undefined ? [] : algorithmWarnings(parseKeyAlgorithm(kind.algorithm), keys)
   const change = async () => {
     const { webKey, warnings: said } = await webKeys.createWebKey(kind === undefined ? {} : { config: kind.config })
     onDone([`${shortened(webKey?.keyId ?? '')} is created and published.`, ...said.map(sentence)].join(' '))

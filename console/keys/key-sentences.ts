@@ -48,6 +48,7 @@ export function nextOf({ key, isDeleted, signsAt, stopsAt, privateKeyGoneAt, gon
   const say = (what: string, at: number) => `${what} ${formatDistance(at, now)}`
   switch (key?.state) {
     case WebKeyState.INITIAL:
+      return signsAt === undefined ? 'signs when it is activated' : say('signs', signsAt)
     case undefined:
       return signsAt === undefined ? '' : say('signs', signsAt)
     case WebKeyState.ACTIVE:

@@ -1,5 +1,5 @@
 /**
- * The choice of a kind of key, with what is known to happen at verifiers when it is the first of its kind.
+ * The choice of a kind of key, with what is known to happen at verifiers when it is the first of its algorithm.
  */
 import { Field } from '../parts/field.tsx'
 import { Notice, sentence } from '../parts/notice.tsx'
@@ -29,7 +29,7 @@ export function KindChoice({ kindId, onChange, warnings }: KindChoiceProps) {
         {warnings.length > 0 && (
           <Notice kind="warning">
             <p>
-              <strong>The first key of a kind can stop verifiers.</strong>
+              <strong>The first key of an algorithm can stop verifiers.</strong>
             </p>
             <ul>
               {warnings.map((warning) => (

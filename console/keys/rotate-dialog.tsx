@@ -9,7 +9,7 @@ import { formatLength, formatMoment, lengthOf, millisecondsOf } from '../format/
 import { shortened } from '../format/shortened.ts'
 import { now } from '../live/clock.ts'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
-import { kindIdOf } from './key-kind.ts'
+import { kindIdOf, kindNameOf } from './key-kind.ts'
 import { isUnconfirmed, type KeyLife, type Lifetimes } from './key-life.ts'
 
 interface RotateDialogProps {
@@ -24,7 +24,8 @@ export function RotateDialog({ lives, policy, lifetimes, onClose, onDone }: Rota
   const at = now.value
   const signer = lives.find(({ key }) => key?.state === WebKeyState.ACTIVE)
   const kind = kindIdOf(policy?.config)
-  const standby = lives.find(({ key }) => key?.state === WebKeyState.INITIAL && kindIdOf(key.config) === kind)
+  const initial = lives.filter(({ key }) => key?.state === WebKeyState.INITIAL)
+  const standby = initial.find(({ key }) => kindIdOf(key?.config) === kind)
   const change = async () => {
     const { done, rotationDate, webKey } = await webKeys.rotateWebKey({})
     const name = webKey === undefined ? 'A key that is being created' : shortened(webKey.keyId)
@@ -37,7 +38,18 @@ export function RotateDialog({ lives, policy, lifetimes, onClose, onDone }: Rota
   }
   return (
     <ConfirmDialog title="Rotate now?" verb="Rotate" onClose={onClose} change={change}>
-      <p>{effectOf(standby, knownAfter(policy, lifetimes), at)}</p>
+      <p>
+        {standby === undefined
+          ? `No key of the kind that the policy names (${kindNameOf(policy?.config)}) stands by: one is created now, and signs ` +
+            `${formatLength(knownAfter(policy, lifetimes))} after its publication, when every verifier knows it.`
+          : effectOf(standby, knownAfter(policy, lifetimes), at)}
+      </p>
+      {standby === undefined &&
+        initial.map(({ id, key }) => (
+          <p key={id}>
+            {shortened(id)} is of another kind ({kindNameOf(key?.config)}): it signs when it is activated by hand.
+          </p>
+        ))}
       {signer !== undefined && (
         <p>
           {shortened(signer.id)} stays published for the tokens that it signed, and can be activated again to roll back.
@@ -48,10 +60,7 @@ export function RotateDialog({ lives, policy, lifetimes, onClose, onDone }: Rota
   )
 }
 
-function effectOf(standby: KeyLife | undefined, known: number, at: number): string {
-  if (standby === undefined) {
-    return `No key stands by. A key is created now, and signs ${formatLength(known)} after its publication, when every verifier knows it.`
-  }
+function effectOf(standby: KeyLife, known: number, at: number): string {
   const name = shortened(standby.id)
   const signsAt = (isUnconfirmed(standby) ? at : standby.publishedAt) + known
   return at < signsAt

@@ -99,6 +99,7 @@ export class MessageSchemas {
       type: 'string',
       description: [this.#commentOf(type), values.join('\n')].join('\n\n'),
       enum: type.values.map(({ name }) => name),
+      ...variableNames(type),
     }
   }
 
@@ -157,4 +158,10 @@ function reachableFrom(messages: readonly DescMessage[]): ReadonlySet<DescMessag
   }
   messages.forEach(visit)
   return reached
+}
+
+/** For generators whose constants have no name of an enum before them: those of a beta have the names of the version after it. */
+function variableNames({ file, values }: DescEnum): Json {
+  const [version = ''] = /v\d+beta\d*$/.exec(file.proto.package) ?? []
+  return version === '' ? {} : { 'x-enum-varnames': values.map(({ name }) => `${version.toUpperCase()}_${name}`) }
 }

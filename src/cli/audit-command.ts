@@ -45,10 +45,10 @@ export function auditCommand(io: Io): Command {
   return withRemoteOptions(new Command('audit'))
     .addOption(sinceOption('--from', 'only events at this time or later: 24h ago, or at a time as in RFC 3339'))
     .addOption(sinceOption('--to', 'only events before this time'))
-    .option('--actor <actor>', 'only what this user (id, client ID or name@project), "system" or "anonymous" did')
+    .option('--actor <actor>', 'only what this user (id, client ID, name or name@project), "system" or "anonymous" did')
     .option(
       '--resource <resource>',
-      'only what was done to this, for example users/USER_ID, users/name@project or web_keys/KEY_ID',
+      'only what was done to this, for example users/USER_ID, users/NAME or web_keys/KEY_ID',
     )
     .option('--limit <count>', 'the greatest number of events to print', parseLimit, DEFAULT_LIMIT)
     .option(
@@ -122,10 +122,12 @@ async function filterOf(api: Transport, { actor = '', resource = '' }: Pick<Audi
   return { actor: await userIdIn(api, actor), resource: await resourceIn(api, resource) }
 }
 
-/** The id of the user that a text names; the text itself if it names none. */
+/** Actors that are no users. */
+const NO_USERS = ['', 'system', 'anonymous']
+
+/** The id of the user that a text names, here also by the name alone. */
 async function userIdIn(api: Transport, text: string): Promise<string> {
-  const reference = parseUser(text)
-  return reference === undefined ? text : await resolveUser(api, reference)
+  return NO_USERS.includes(text) ? text : await resolveUser(api, parseUser(text) ?? { kind: 'name', name: text })
 }
 
 /** The resource with the id of its user. It may be part of the user, such as one of its secrets. */

@@ -33,6 +33,8 @@ export interface LanguagePage {
   readonly instead?: Readonly<Record<string, string>>
   /** Whether the page has programs that list the keys. Default true; a service is tested by further tests. */
   readonly lists?: boolean
+  /** Whether the page prints the roles of a token. Default false. */
+  readonly roles?: boolean
   /** How the page verifies a token from standard input. Undefined if it does not. */
   readonly verify?: string
 }
@@ -78,7 +80,7 @@ export function testLanguagePage(page: LanguagePage, more?: (running: () => Runn
       await removeFolder(running.folder)
     })
 
-    const { lists = true, verify } = page
+    const { lists = true, roles = false, verify } = page
     if (lists) {
       it('gets a token and calls the API with it', () => {
         expect(printed).toMatch(/[\w-]{43}.*RS256/)
@@ -88,6 +90,7 @@ export function testLanguagePage(page: LanguagePage, more?: (running: () => Runn
     if (verify !== undefined) {
       it('verifies a token', () => {
         expect(printed).toContain(running.userId)
+        if (roles) expect(printed).toContain('invoice-reader')
       })
 
       it('refuses a token for another service, and what is no token', async () => {
@@ -111,6 +114,8 @@ async function start(page: LanguagePage): Promise<RunningPage> {
   const projectId = project!.projectId
   const created = await users.createServiceUser({ projectId, name: 'invoices', clientCredentialsEnabled: true })
   const { userId, clientId } = created.serviceUser!
+  await projects.addProjectRole({ projectId, role: 'invoice-reader' })
+  await users.grantProjectRole({ userId, projectId, role: 'invoice-reader' })
   await users.setInstanceRoles({ userId, instanceRoles: [InstanceRole.IAM_OWNER_VIEWER] })
   const { clientSecret } = await users.generateClientSecret({ userId })
   const cache = join(CACHE, page.name)

@@ -6,6 +6,11 @@ import { describeConsole } from './console-tests.ts'
 describeConsole('the audit trail in the console', (test) => {
   const events = () => test.page.getByRole('table', { name: 'Events, newest first' })
 
+  const shop = async () => {
+    const { projects } = await test.owner.projects.listProjects({})
+    return `projects/${projects.find(({ name }) => name === 'shop')?.projectId}`
+  }
+
   const exported = async (button: string) => {
     const saved = test.page.waitForEvent('download')
     await test.page.getByRole('button', { name: button }).click()
@@ -21,14 +26,28 @@ describeConsole('the audit trail in the console', (test) => {
   })
 
   it('puts the filters into the address', async () => {
-    const { projects } = await test.owner.projects.listProjects({})
-    const shop = projects.find(({ name }) => name === 'shop')!
+    const resource = await shop()
     await test.page.getByLabel('Actor', { exact: true }).fill('')
-    await test.page.getByLabel('Resource', { exact: true }).fill(`projects/${shop.projectId}`)
+    await test.page.getByLabel('Resource', { exact: true }).fill(resource)
     await test.page.getByRole('button', { name: 'Apply' }).click()
     await events().getByText('CreateProject').waitFor()
     expect(await events().getByRole('row').count()).toBe(2)
-    expect(new URL(test.page.url()).hash).toBe(`#/audit?resource=projects%2F${shop.projectId}`)
+    expect(new URL(test.page.url()).hash).toBe(`#/audit?resource=${encodeURIComponent(resource)}`)
+  })
+
+  it('finds a user by name, and says when there is none', async () => {
+    await test.console.goTo('/audit?actor=administrator')
+    await events().getByText('CreateProject').waitFor()
+    const { client_id } = await test.server.admin()
+    await test.console.goTo(`/audit?resource=users%2F${encodeURIComponent(client_id)}`)
+    await events().getByText('bootstrap').first().waitFor()
+    for (const filter of ['actor=nobody', 'resource=users%2Fnobody']) {
+      await test.console.goTo(`/audit?${filter}`)
+      await test.page.getByText('There is no service user "nobody"').waitFor()
+      expect(await test.page.getByText('No event fits.').count()).toBe(0)
+    }
+    await test.console.goTo(`/audit?resource=${encodeURIComponent(await shop())}`)
+    await events().getByText('CreateProject').waitFor()
   })
 
   it('is saved as CSV and as JSON lines', async () => {

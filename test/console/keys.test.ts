@@ -26,9 +26,9 @@ describeConsole('the keys in the console', (test) => {
     expect(await drawing.textContent()).toContain('token valid 1 h')
   })
 
-  it('are created with the warnings about the first key of a kind', async () => {
+  it('are created with the warnings about the first key of an algorithm', async () => {
     await test.page.getByRole('button', { name: 'Create key' }).click()
-    expect(await dialog().textContent()).not.toContain('The first key of a kind')
+    expect(await dialog().textContent()).not.toContain('The first key of an algorithm')
     await dialog().getByLabel('Kind of key').selectOption({ label: 'Ed25519 (EdDSA)' })
     await dialog().getByText('Once an Ed25519 key is published').waitFor()
     await dialog().getByLabel('Kind of key').selectOption({ label: 'RSA 2048, SHA-256 (RS256)' })

@@ -1,9 +1,13 @@
 import { expect, it } from '@jest/globals'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
+import { RsaBits } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { freePort } from '../support/free-port.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
 import { describeConsole } from './console-tests.ts'
+
+/** Of another kind than the policy's: its length is another one. */
+const LONGER = { config: { case: 'rsa', value: { bits: RsaBits.RSA_BITS_3072 } } } as const
 
 describeConsole(
   'a rotation in the console',
@@ -17,10 +21,19 @@ describeConsole(
       const newToken = async () => requestToken(await server.admin())
       const before = await newToken()
       const old = await kidOf(before)
+      const { keyId: longer } = (await test.owner.keys.createWebKey({ config: LONGER })).webKey!
+      const longerRow = page.getByRole('row').filter({ hasText: longer.slice(0, 8) })
+      await longerRow.getByText('signs when it is activated').waitFor()
       await page.getByRole('button', { name: 'Rotate now' }).click()
       await page
         .getByRole('dialog')
-        .getByText('No key stands by. A key is created now, and signs 6 s after its publication')
+        .getByText(
+          'No key of the kind that the policy names (RSA 2048, SHA-256) stands by: one is created now, and signs 6 s after its publication',
+        )
+        .waitFor()
+      await page
+        .getByRole('dialog')
+        .getByText(`${longer.slice(0, 8)}… is of another kind (RSA 3072, SHA-256)`)
         .waitFor()
       await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click()
       await page

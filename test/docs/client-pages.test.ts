@@ -4,10 +4,19 @@
 import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
+import { createApi } from '../../src/client/api.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
 const pages = globSync('docs/clients/*.md', { cwd: ROOT }).filter((page) => basename(page) !== 'README.md')
+
+describe('the page about Node.js', () => {
+  it('names the client of every service', () => {
+    const api = createApi({ issuer: 'https://id.example.com', tokens: { token: async () => '', invalidate: () => {} } })
+    const page = read('docs/clients/node.md')
+    expect(Object.keys(api).filter((name) => !page.includes(`\`${name}\``))).toEqual([])
+  })
+})
 
 describe('the pages about clients', () => {
   it.each(pages)('%s is run by a test, or says that it is not', (page) => {

@@ -188,7 +188,7 @@ describe('the commands of the documentation', () => {
       console.log(claims.client_id, hasRole(claims, 'reader'), hasRole(claims, 'admin'))`
     const scope = 'openid urn:service:iam:org:projects:roles'
     const { stdout, stderr } = await runInShell(
-      `TOKEN=$(npx keyturn token --credentials invoices-new.json --scope '${scope}') node --input-type=module -e "${driver}"`,
+      `TOKEN=$(npx keyturn token --credentials invoices-new.secret.json --scope '${scope}') node --input-type=module -e "${driver}"`,
     )
     expect({ stdout, stderr }).toEqual({ stdout: `${values.get('CLIENT_ID')} true false\n`, stderr: '' })
   })

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { parse, parseAllDocuments } from 'yaml'
@@ -99,6 +99,11 @@ describe('docker-compose.yml', () => {
     })
     expect(one!.secrets).toEqual(Object.keys(compose.secrets))
     expect(read('.gitignore')).toMatch(/^master-keys\n\/admin\.json$/m)
+    const written = globSync('docs/**/*.md', { cwd: ROOT }).flatMap(
+      (page) => read(page).match(/(?<= --out )\S+/g) ?? [],
+    )
+    expect(written.filter((file) => !file.endsWith('.secret.json'))).toEqual([])
+    expect(read('.gitignore')).toContain('\n*.secret.json\n')
     expect(read('.dockerignore').split('\n')[0]).toBe('*')
   })
 })

@@ -4,6 +4,7 @@
 
 import { DomainError } from '../../domain/errors.ts'
 import type { Actor } from '../../domain/identities/authority.ts'
+import { algorithmWarnings } from '../../domain/keys/algorithm-warnings.ts'
 import { algorithmOf, type WebKeyConfig } from '../../domain/keys/key-algorithm.ts'
 import {
   type KeyRing,
@@ -13,7 +14,6 @@ import {
   revocationOf,
   type SealedKeyPair,
 } from '../../domain/keys/key-ring.ts'
-import { kindWarnings } from '../../domain/keys/kind-warnings.ts'
 import type { PlannedStep } from '../../domain/keys/rotation.ts'
 import { planRequestedRotation, type RequestedRotation, schedule } from '../../domain/keys/rotation-plan.ts'
 import { assertPolicy, changed, type RotationLimits, type RotationPolicy } from '../../domain/keys/rotation-policy.ts'
@@ -40,7 +40,7 @@ export interface KeyRotationOptions {
 /** A policy that was changed. */
 export interface ChangedPolicy {
   readonly policy: RotationPolicy
-  /** What is known to fail at verifiers, if keys of a new kind will be made; see `kindWarnings`. */
+  /** What is known to fail at verifiers, if keys of a new algorithm will be made; see `algorithmWarnings`. */
   readonly warnings: readonly string[]
 }
 
@@ -154,7 +154,7 @@ export class KeyRotation {
   }
 
   /**
-   * Changes the policy. A kind that no key of the ring has is warned about when it is set, and when rotation is switched on.
+   * Changes the policy. An algorithm that no key of the ring has is warned about when it is set, and when rotation is switched on.
    *
    * @throws {DomainError} `rotation_policy_invalid`.
    */
@@ -170,7 +170,10 @@ export class KeyRotation {
     const { result } = change
     log.info({ policy: result.policy }, 'the rotation policy was changed')
     if (result.warnings.length > 0)
-      log.warn({ warnings: result.warnings }, 'the rotation policy makes web keys of a kind that there is none of')
+      log.warn(
+        { warnings: result.warnings },
+        'the rotation policy makes web keys of an algorithm that there is none of',
+      )
     return result
   }
 
@@ -207,8 +210,8 @@ function planPolicy(
 ): ChangedPolicy {
   const policy = changed(before, changes)
   assertPolicy(policy, limits, before)
-  const decidesKind = changes.config !== undefined || (policy.enabled && !before.enabled)
-  return { policy, warnings: decidesKind ? kindWarnings(algorithmOf(policy.config), ring) : [] }
+  const decidesAlgorithm = changes.config !== undefined || (policy.enabled && !before.enabled)
+  return { policy, warnings: decidesAlgorithm ? algorithmWarnings(algorithmOf(policy.config), ring) : [] }
 }
 
 function neverHappens(): never {

@@ -5,6 +5,7 @@
  * is an event of the audit trail.
  */
 import type { Actor } from '../../domain/identities/authority.ts'
+import { algorithmWarnings } from '../../domain/keys/algorithm-warnings.ts'
 import type { WebKeyConfig } from '../../domain/keys/key-algorithm.ts'
 import { planDiscard } from '../../domain/keys/key-discard.ts'
 import {
@@ -17,7 +18,6 @@ import {
   planCreation,
   planDeletion,
 } from '../../domain/keys/key-ring.ts'
-import { kindWarnings } from '../../domain/keys/kind-warnings.ts'
 import type { InitialWebKey } from '../../domain/keys/web-key.ts'
 import type { InstanceReader } from '../../domain/ports/instance.ts'
 import type { KeyPairGenerator, KeyStore } from '../../domain/ports/keys.ts'
@@ -42,7 +42,7 @@ export interface WebKeysOptions {
 /** A key that was created. */
 export interface CreatedWebKey {
   readonly key: InitialWebKey
-  /** What is known to fail at verifiers, if it is the first of its kind; see `kindWarnings`. */
+  /** What is known to fail at verifiers, if it is the first of its algorithm; see `algorithmWarnings`. */
   readonly warnings: readonly string[]
 }
 
@@ -58,7 +58,7 @@ export class WebKeys {
   }
 
   /**
-   * Creates an initial key, and dates its publication once this replica serves it. The first of its kind is warned about.
+   * Creates an initial key, and dates its publication once this replica serves it. The first of its algorithm is warned about.
    *
    * @param signal Once it is aborted nothing is stored, because no caller would learn of the key.
    * @throws {DomainError} also `key_generation_busy`; the reason of the signal.
@@ -71,11 +71,11 @@ export class WebKeys {
     signal.throwIfAborted()
     const { key, warnings } = await this.#update(actor, pair.keyId, (ring, now) => {
       const plan = planCreation(ring, pair, { now, maxWebKeys })
-      return { ...plan, result: { key: plan.result, warnings: kindWarnings(pair.algorithm, ring) } }
+      return { ...plan, result: { key: plan.result, warnings: algorithmWarnings(pair.algorithm, ring) } }
     })
     const { keyId, algorithm } = key
     log.info({ keyId, algorithm }, 'web key created')
-    if (warnings.length > 0) log.warn({ keyId, algorithm, warnings }, 'the first web key of its kind was created')
+    if (warnings.length > 0) log.warn({ keyId, algorithm, warnings }, 'the first web key of its algorithm was created')
     const published = await this.#publish()
     return { key: published.find((candidate) => candidate.keyId === keyId) ?? key, warnings }
   }

@@ -16,7 +16,7 @@ import { createClient } from '../unary-client.ts'
 /** A user as an argument names it. */
 export type UserReference =
   | { readonly kind: 'id'; readonly userId: string }
-  | { readonly kind: 'name'; readonly name: string; readonly project: string }
+  | { readonly kind: 'name'; readonly name: string; readonly project?: string }
 
 /** The service of users, and the user that an argument names. */
 export interface OpenedUser {
@@ -59,29 +59,31 @@ export async function openUser(
 /**
  * The id of a user.
  *
- * @throws {Error} if no user of the project has the name, or several have. An id is not checked: the call that uses it refuses
- * an unknown one.
+ * @throws {Error} if no user has the name, or several have. An id is not checked: the call that uses it refuses an unknown one.
  */
 export async function resolveUser(api: Transport, reference: UserReference): Promise<string> {
   if (reference.kind === 'id') return reference.userId
   const { name, project } = reference
-  const projectId = await resolveProject(api, project)
+  const projectId = project === undefined ? '' : await resolveProject(api, project)
   const client = createClient(ServiceUserService, api)
-  const all = await everyItemOf(
-    (page) => client.listServiceUsers({ projectId, ...page }),
+  const found = await everyItemOf(
+    (page) => client.listServiceUsers({ projectId, search: name, ...page }),
     (response) => response.serviceUsers,
   )
-  const named = all.filter((user) => user.name === name)
+  const named = found.filter((user) => user.name === name)
   const [user] = named
+  const of = project === undefined ? '' : ` of the project ${project}`
   if (user === undefined) {
     throw new Error(
-      `there is no service user ${JSON.stringify(name)} in the project ${project}: ` +
-        `"keyturn users list --project ${project}" prints those that exist`,
+      project === undefined
+        ? `there is no service user ${JSON.stringify(name)}: "keyturn users list --search ${name}" prints those that are like it`
+        : `there is no service user ${JSON.stringify(name)} in the project ${project}: ` +
+            `"keyturn users list --project ${project}" prints those that exist`,
     )
   }
   if (named.length > 1) {
     throw new Error(
-      `${named.length} service users of the project ${project} have the name ${JSON.stringify(name)}: use the client ID, ` +
+      `${named.length} service users${of} have the name ${JSON.stringify(name)}: use the client ID, ` +
         `${named.map(({ clientId }) => clientId).join(' or ')}`,
     )
   }

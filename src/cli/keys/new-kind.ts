@@ -1,16 +1,16 @@
 /**
- * Asks for confirmation before the first key of a kind is created: verifiers may not support the kind.
+ * Asks for confirmation before the first key of an algorithm is created: verifiers may not support it.
  */
 import type { Client } from '@connectrpc/connect'
 import type { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { algorithmWarnings } from '../../domain/keys/algorithm-warnings.ts'
 import type { KeyAlgorithm } from '../../domain/keys/key-algorithm.ts'
-import { kindWarnings } from '../../domain/keys/kind-warnings.ts'
 import { confirm, type YesOption } from '../confirm.ts'
 import type { Io } from '../io.ts'
 import { printWarnings } from '../output.ts'
 
 /** What `--yes` means where it is about a new kind. */
-export const NEW_KIND_YES = 'do not ask before the first key of a kind'
+export const NEW_KIND_YES = 'do not ask before the first key of an algorithm'
 
 /** The change to confirm. */
 export interface NewKind extends YesOption {
@@ -20,7 +20,7 @@ export interface NewKind extends YesOption {
 }
 
 /**
- * Warns on standard error, and asks at a terminal, if there is no key of the kind yet.
+ * Warns on standard error, and asks at a terminal, if there is no key of the algorithm yet.
  *
  * @returns The warnings that were printed.
  * @throws {Error} if the answer is not yes.
@@ -31,7 +31,7 @@ export async function confirmNewKind(
   { algorithm, question, yes }: NewKind,
 ): Promise<readonly string[]> {
   if (yes === true || !io.isTerminal) return []
-  const warnings = kindWarnings(algorithm, (await client.listWebKeys({})).webKeys)
+  const warnings = algorithmWarnings(algorithm, (await client.listWebKeys({})).webKeys)
   if (warnings.length === 0) return []
   printWarnings(io, warnings)
   await confirm(io, {}, question)

@@ -18,7 +18,7 @@ export type Hash = 'sha256' | 'sha384' | 'sha512'
 /** Curve of an ECDSA key, as JOSE names it. */
 export type EcCurve = 'P-256' | 'P-384' | 'P-521'
 
-/** The kind of key to create (Spec §2.3). */
+/** The kind of a key: its type, and what is chosen within it. The algorithm and the length follow from it (Spec §2.3). */
 export type WebKeyConfig =
   | { readonly kind: 'rsa'; readonly bits: RsaBits; readonly hasher: Hash }
   | { readonly kind: 'ecdsa'; readonly curve: EcCurve }

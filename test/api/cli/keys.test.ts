@@ -223,7 +223,7 @@ describe('keyturn keys activate and delete', () => {
   })
 })
 
-describe('the first key of a kind', () => {
+describe('the first key of an algorithm', () => {
   const atTerminal = (typed: string, ...args: string[]) =>
     runKeyturnInProcess(args, { KEYTURN_DATA_DIR: terminal.server.dataDir }, { typed })
   const withoutRs384 = async () => {
@@ -284,7 +284,7 @@ describe('the first key of a kind', () => {
     expect((await keyturn('keys', 'policy')).stdout).toContain('rsa 2048 SHA384')
   })
 
-  it('is not asked about with --yes, and neither is another key of a kind', async () => {
+  it('is not asked about with --yes, and neither is another key of the algorithm', async () => {
     const first = await atTerminal('n\n', ...create, '--yes')
     expect(first.code).toBe(0)
     expect(first.stderr).toContain(WARNING)

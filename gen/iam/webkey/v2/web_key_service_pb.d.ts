@@ -408,7 +408,7 @@ export declare type UpdateRotationPolicyResponse = Message<"iam.webkey.v2.Update
   policy?: RotationPolicy | undefined;
 
   /**
-   * What is known to fail at verifiers once a key of the new kind is published, as in `CreateWebKeyResponse.warnings`.
+   * What is known to fail at verifiers once a key of the new algorithm is published, as in `CreateWebKeyResponse.warnings`.
    *
    * @generated from field: repeated string warnings = 2;
    */
@@ -469,7 +469,7 @@ export declare type GetRotationScheduleResponse = Message<"iam.webkey.v2.GetRota
   steps: RotationStep[];
 
   /**
-   * What is known to fail at verifiers once a key of the new kind is published, as in `UpdateRotationPolicyResponse.warnings`.
+   * What is known to fail at verifiers once a key of the new algorithm is published, as in `UpdateRotationPolicyResponse.warnings`.
    *
    * @generated from field: repeated string warnings = 2;
    */

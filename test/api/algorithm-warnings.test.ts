@@ -77,7 +77,7 @@ function createWithGrpcJs(): Promise<{ readonly warnings: readonly string[]; rea
   }).finally(() => client.close())
 }
 
-describe('creating the first key of a kind', () => {
+describe('creating the first key of an algorithm', () => {
   it.each(Object.keys(TRANSPORTS) as TransportName[])(
     'is answered with what is known to fail, over %s',
     async (name) => {
@@ -108,7 +108,7 @@ describe('creating the first key of a kind', () => {
     const { webKey } = await admin.keys.createWebKey({ config: ED25519 })
     expect(webKey).toMatchObject({ algorithm: 'EdDSA', state: WebKeyState.INITIAL })
     expect((await admin.keys.listWebKeys({})).webKeys.map(({ keyId }) => keyId)).toContain(webKey!.keyId)
-    expect(instance.keyturn.output().stderr).toContain('"msg":"the first web key of its kind was created"')
+    expect(instance.keyturn.output().stderr).toContain('"msg":"the first web key of its algorithm was created"')
   })
 
   it('is what a change of the hash is too, and a change of the length of an RSA key is not', async () => {
@@ -140,7 +140,7 @@ describe('creating the first key of a kind', () => {
   })
 })
 
-describe('a rotation policy with another kind', () => {
+describe('a rotation policy with another algorithm', () => {
   const setKind = (config: typeof P256 | typeof RSA) =>
     heard((options) =>
       admin.keys.updateRotationPolicy({ policy: { config }, updateMask: { paths: ['config'] } }, options),

@@ -1,8 +1,6 @@
 /**
- * Which verifiers are known to fail when the key set gets its first key of a kind.
- *
- * The kind of a key is its algorithm here: that decides the key type, the curve and the hash. The length of an RSA key is no part
- * of it, because no known verifier depends on it.
+ * Which verifiers are known to fail when the key set gets its first key of an algorithm. No known verifier depends on the length of an
+ * RSA key, the other part of the kind of a key.
  */
 import type { KeyAlgorithm } from './key-algorithm.ts'
 
@@ -32,13 +30,13 @@ const KNOWN_FAILURES: Readonly<Record<KeyAlgorithm, readonly string[]>> = {
 }
 
 /**
- * Warns about the first key of a kind, the one change of the ring that can stop a verifier. Callers show the warnings to the
+ * Warns about the first key of an algorithm, the one change of the ring that can stop a verifier. Callers show the warnings to the
  * operator who makes such a key, before or after it is made. They refuse nothing.
  *
  * @param ring The published keys, without the new one.
- * @returns The warnings, each at most 300 characters of printable ASCII; empty if the ring has a key of the kind.
+ * @returns The warnings, each at most 300 characters of printable ASCII; empty if the ring has a key of the algorithm.
  */
-export function kindWarnings(
+export function algorithmWarnings(
   algorithm: KeyAlgorithm,
   ring: readonly { readonly algorithm: string }[],
 ): readonly string[] {
