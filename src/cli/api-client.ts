@@ -2,42 +2,41 @@
  * A client of a running server: gets access tokens for the caller and calls the API with them.
  */
 import type { DescService } from '@bufbuild/protobuf'
-import type { Client, Transport } from '@connectrpc/connect'
+import { type Client, Code, ConnectError, createClient, type Interceptor, type Transport } from '@connectrpc/connect'
+import { createConnectTransport } from '@connectrpc/connect-node'
+import { createTokenInterceptor } from '../client/token-interceptor.ts'
+import { causeOfCall } from './api-error.ts'
+import { connectionCode, connectionFailure } from './connection/connection-failure.ts'
 import { type ConnectionOptions, findTarget, type Target } from './connection/target.ts'
 import type { Io } from './io.ts'
-import { createJsonTransport } from './json-transport.ts'
-import { API_SCOPE, requestTokenOf } from './token-request.ts'
-import { createClient } from './unary-client.ts'
+import { tokensOf } from './token-request.ts'
 
 /** The timeout of a call, in milliseconds. Generating a large RSA key takes seconds. */
 const TIMEOUT = 60_000
 
-/** The API, called as one caller. */
-export interface Session {
-  /** Authenticated. Several clients can share it. */
-  readonly api: Transport
-  /** How long access tokens of the server work; undefined if the caller needs none. */
-  readonly tokenLifetimeSeconds: number | undefined
-}
+/** The largest response that is read, in bytes: pages of the API have up to 1,000 items. */
+const MAX_BYTES = 64 << 20
 
-/** A transport to the API, authenticated as the caller. Several clients can share it. */
+/** A transport to the API, authenticated as the caller that options, variables or a context name. Several clients can share it. */
 export async function openApi(io: Pick<Io, 'env'>, options: ConnectionOptions): Promise<Transport> {
-  return (await openSession(io, options)).api
+  return await openApiOf(await findTarget(io, options))
 }
 
-/** Opens the API for the caller that options, variables or a context name. */
-async function openSession(io: Pick<Io, 'env'>, options: ConnectionOptions): Promise<Session> {
-  return await openSessionOf(await findTarget(io, options))
-}
-
-/** Opens the API of a target. */
-export async function openSessionOf(target: Target): Promise<Session> {
+/** A transport to the API of a target. */
+export async function openApiOf(target: Target): Promise<Transport> {
   const { baseUrl, tls } = target
-  const bearer = createBearer(target)
+  const tokens = tokensOf(target)
   // Before the first call, so that a refusal is not one of the call.
-  const { tokenLifetimeSeconds } = await bearer()
-  const accessToken = async () => (await bearer()).token
-  return { api: createJsonTransport({ baseUrl, tls, accessToken, timeoutMs: TIMEOUT }), tokenLifetimeSeconds }
+  await tokens.token()
+  return createConnectTransport({
+    baseUrl,
+    httpVersion: '1.1',
+    nodeOptions: tls,
+    acceptCompression: [],
+    readMaxBytes: MAX_BYTES,
+    defaultTimeoutMs: TIMEOUT,
+    interceptors: [explainingFailures(target), createTokenInterceptor(tokens)],
+  })
 }
 
 /** A client of one service. */
@@ -49,23 +48,28 @@ export async function connect<Service extends DescService>(
   return createClient(service, await openApi(io, options))
 }
 
-/** A token to call with. */
-interface Bearer extends Pick<Session, 'tokenLifetimeSeconds'> {
-  readonly token: string
-}
-
-/** Gets the token to call with: a new access token when half of the lifetime of the last one is over. */
-function createBearer(target: Target): () => Promise<Bearer> {
-  const { identity } = target
-  if (identity.kind === 'personal access token') {
-    return async () => ({ token: identity.token, tokenLifetimeSeconds: undefined })
+/** Makes a connection that fails a `ConnectionError`, which is then the cause of what Connect throws. */
+function explainingFailures({ baseUrl, tls }: Target): Interceptor {
+  const explained = (error: unknown): unknown => {
+    const cause = causeOfCall(error)
+    if (cause !== error) return cause
+    const isTimeout = error instanceof ConnectError && error.code === Code.DeadlineExceeded
+    const reason = isTimeout ? new DOMException(error.rawMessage, 'TimeoutError') : error
+    return connectionCode(reason) === undefined ? error : connectionFailure(reason, baseUrl, tls)
   }
-  let last: (Bearer & { readonly until: number }) | undefined
-  return async () => {
-    if (last !== undefined && Date.now() < last.until) return last
-    const asked = Date.now()
-    const { access_token, expires_in } = await requestTokenOf(target, API_SCOPE)
-    last = { token: access_token, tokenLifetimeSeconds: expires_in, until: asked + expires_in * 500 }
-    return last
+  async function* explaining<Message>(messages: AsyncIterable<Message>): AsyncIterable<Message> {
+    try {
+      yield* messages
+    } catch (error) {
+      throw explained(error)
+    }
+  }
+  return (next) => async (request) => {
+    try {
+      const response = await next(request)
+      return response.stream ? { ...response, message: explaining(response.message) } : response
+    } catch (error) {
+      throw explained(error)
+    }
   }
 }

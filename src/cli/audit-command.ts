@@ -3,7 +3,7 @@
  */
 import { create, toJson } from '@bufbuild/protobuf'
 import type { Timestamp } from '@bufbuild/protobuf/wkt'
-import type { Transport } from '@connectrpc/connect'
+import { createClient, type Transport } from '@connectrpc/connect'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import {
   type AuditEvent,
@@ -22,7 +22,6 @@ import { itemsOf } from './pages.ts'
 import { print } from './print.ts'
 import { printableLines } from './printable.ts'
 import { formatMoment, formatTable } from './table.ts'
-import { createClient } from './unary-client.ts'
 import { sinceOption } from './when.ts'
 import { formatYaml } from './yaml.ts'
 

@@ -11,14 +11,18 @@ import type {
   FollowedAuditEvent,
 } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { backoffMillis } from '../domain/backoff.ts'
+import { causeOfCall } from './api-error.ts'
 import { ConnectionError } from './connection/connection-failure.ts'
 import { describeFailure } from './failure.ts'
 import type { Io } from './io.ts'
 import { printableLines } from './printable.ts'
 import { firstSignal } from './server/signals.ts'
-import { TokenRefusal } from './token-refusal.ts'
+import { TokenRefusal } from './token-request.ts'
 
 const RETRY = { first: 500, longest: 15_000 }
+
+/** The longest silence of a server, in milliseconds. It sends something four times as often. */
+const SILENCE = 60_000
 
 /** The ends of a stream after which another replica, or the same one later, goes on. */
 const PASSING = [
@@ -58,17 +62,27 @@ export async function followEvents(
   const signal = AbortSignal.any([output.signal, interrupted.signal])
   let position = request.afterPosition ?? ''
   const receive = async (onReceived: () => void) => {
-    for await (const { events, position: next } of client.followAuditEvents(
-      { ...request, afterPosition: position },
-      { signal },
-    )) {
-      onReceived()
-      for (const followed of events) {
-        await write(io, `${format(followed)}\n`, signal)
-        signal.throwIfAborted()
-        position = followed.position
+    const silence = new AbortController()
+    const end = () => silence.abort(new ConnectionError('the server has sent nothing for a minute'))
+    let timer = setTimeout(end, SILENCE)
+    try {
+      for await (const { events, position: next } of client.followAuditEvents(
+        { ...request, afterPosition: position },
+        { signal: AbortSignal.any([signal, silence.signal]), timeoutMs: 0 },
+      )) {
+        // Printing may take long: that is no silence of the server.
+        clearTimeout(timer)
+        onReceived()
+        for (const followed of events) {
+          await write(io, `${format(followed)}\n`, signal)
+          signal.throwIfAborted()
+          position = followed.position
+        }
+        position = next
+        timer = setTimeout(end, SILENCE)
       }
-      position = next
+    } finally {
+      clearTimeout(timer)
     }
   }
   const retries = new Retries()
@@ -113,12 +127,15 @@ class Retries {
   }
 
   /** Counts an error, after which it may make sense to go on. */
-  admits(error: unknown): boolean {
+  admits(failure: unknown): boolean {
     this.#failures += 1
+    const error = causeOfCall(failure)
     if (error instanceof ConnectionError) return true
     if (error instanceof TokenRefusal) return PASSING_REFUSALS.includes(error.code)
     if (!(error instanceof ConnectError)) return false
     if (PASSING.includes(error.code)) return true
+    // Not of the API, which says what is wrong with an argument: the stream has no end.
+    if (error.code === Code.InvalidArgument && error.details.length === 0) return true
     // A token that has expired is replaced for the next call.
     this.#unauthenticated += 1
     return error.code === Code.Unauthenticated && this.#unauthenticated === 1

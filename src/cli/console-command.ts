@@ -1,7 +1,7 @@
 /**
  * `keyturn console`: a link with which a browser signs in as the caller. The sessions are in `console-sessions-command.ts`.
  */
-import { Code, ConnectError } from '@connectrpc/connect'
+import { Code, ConnectError, createClient } from '@connectrpc/connect'
 import { Command } from 'commander'
 import {
   ConsoleService,
@@ -9,14 +9,13 @@ import {
   CreateSignInLinkResponseSchema,
 } from '../../gen/iam/console/v2/console_service_pb.js'
 import { openApi } from './api-client.ts'
+import { withMessage } from './api-error.ts'
 import { openInBrowser } from './browser.ts'
 import { endSessionCommand, sessionsCommand } from './console-sessions-command.ts'
-import { withMessage } from './failure.ts'
 import type { Io } from './io.ts'
 import { type RemoteOptions, withRemoteOptions } from './options.ts'
 import { formatOf } from './output.ts'
 import { print } from './print.ts'
-import { createClient } from './unary-client.ts'
 
 interface ConsoleOptions extends RemoteOptions {
   readonly open: boolean

@@ -1,7 +1,9 @@
 /**
  * `keyturn console sessions` and `keyturn console end-session`: who is signed in at the console, and the end of that.
  */
+
 import { create } from '@bufbuild/protobuf'
+import { createClient } from '@connectrpc/connect'
 import { Command } from 'commander'
 import {
   ConsoleService,
@@ -15,7 +17,6 @@ import { type RemoteOptions, withRemoteOptions } from './options.ts'
 import { everyItemOf } from './pages.ts'
 import { print } from './print.ts'
 import { formatMoment, formatTable } from './table.ts'
-import { createClient } from './unary-client.ts'
 
 /** The command that lists them. */
 export function sessionsCommand(io: Io): Command {

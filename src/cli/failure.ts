@@ -3,15 +3,15 @@
  */
 import type { JsonObject } from '@bufbuild/protobuf'
 import { Code, ConnectError } from '@connectrpc/connect'
-import { type ErrorInfo, ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { ConfigError } from '../config/config.ts'
 import { ConfigurationMistakes } from '../configuration-files/mistakes.ts'
 import { DomainError } from '../domain/errors.ts'
 import { printable } from '../domain/printable.ts'
+import { causeOfCall, infoOf } from './api-error.ts'
 import { ConnectionError } from './connection/connection-failure.ts'
 import { FAILED, WRONG_USAGE } from './exit-codes.ts'
 import { Interruption } from './interruption.ts'
-import { TokenRefusal } from './token-refusal.ts'
+import { TokenRefusal } from './token-request.ts'
 
 /** An error for programs, as `--json` prints it. */
 export interface Failure {
@@ -49,7 +49,8 @@ export function failureOf(error: unknown): Failure {
 }
 
 /** One message that says what went wrong; for a refused call with the stable reason. */
-export function describeFailure(error: unknown): string {
+export function describeFailure(failure: unknown): string {
+  const error = causeOfCall(failure)
   if (error instanceof ConnectError) {
     const info = infoOf(error)
     if (info !== undefined) return `${printable(error.rawMessage)} (${printable(info.reason)})`
@@ -67,25 +68,8 @@ export function describeFailure(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** The stable reason of a refused call; undefined for another error. */
-export function refusalReasonOf(error: unknown): string | undefined {
-  return infoOf(error)?.reason
-}
-
-/** The same refusal with another message. Another error stays as it is. */
-export function withMessage(error: unknown, reword: (message: string) => string): unknown {
-  if (!(error instanceof ConnectError)) return error
-  const same = new ConnectError(reword(error.rawMessage), error.code, error.metadata, [], error.cause)
-  same.details = error.details
-  return same
-}
-
-function infoOf(error: unknown): ErrorInfo | undefined {
-  return error instanceof ConnectError ? error.findDetails(ErrorInfoSchema)[0] : undefined
-}
-
 function firstOf(error: unknown): unknown {
-  return error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error
+  return causeOfCall(error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error)
 }
 
 function codeOf(error: unknown): string {

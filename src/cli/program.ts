@@ -11,8 +11,6 @@ interface Group {
   readonly name: string
   readonly summary: string
   readonly load: () => Promise<(io: Io) => Command>
-  /** It prints something about all groups. */
-  readonly needsAll?: true
 }
 
 const GROUPS: readonly Group[] = [
@@ -138,19 +136,13 @@ const GROUPS: readonly Group[] = [
       'Needs the settings of the server, with its master keys; an embedded database must not be in use.',
     load: async () => (await import('./server/recover-command.ts')).recoverCommand,
   },
-  {
-    name: 'completion',
-    summary: 'Print the completion script for a shell; its first lines say how to load it.',
-    load: async () => (await import('./completion/completion-command.ts')).completionCommand,
-    needsAll: true,
-  },
 ]
 
 /**
  * The command line, not run yet.
  *
- * @param argv The arguments that it will run with. Of all groups but the one that they name it has names and summaries only, unless that
- * one needs all. Default: it has all groups whole.
+ * @param argv The arguments that it will run with. Of all groups but the one that they name it has names and summaries only. Default: it
+ * has all groups whole.
  */
 export async function createProgram(io: Io, argv?: readonly string[]): Promise<Command> {
   const program = new Command('keyturn')
@@ -163,7 +155,7 @@ export async function createProgram(io: Io, argv?: readonly string[]): Promise<C
     .configureHelp({ subcommandTerm: (command) => command.name() })
   const named = GROUPS.find(({ name }) => name === argv?.find((word) => GROUPS.some((group) => group.name === word)))
   for (const group of GROUPS) {
-    const isNeeded = argv === undefined || group === named || named?.needsAll === true
+    const isNeeded = argv === undefined || group === named
     const command = isNeeded ? (await group.load())(io) : new Command(group.name)
     program.addCommand(command.description(group.summary))
   }

@@ -1,13 +1,18 @@
 /**
- * The request of a command for an access token.
+ * Access tokens for commands: the request for one, its refusal, and a source of them for calls of the API.
  */
+import type { TokenSource } from '../client/token-source.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../domain/identities/token-grant.ts'
+import { printable } from '../domain/printable.ts'
+import { OAUTH_PATHS } from '../oauth/endpoints.ts'
 import type { Credentials } from '../secret-files/credentials-file.ts'
-import { ConnectionError } from './connection/connection-failure.ts'
-import { requestJson } from './connection/json-request.ts'
-import type { Target } from './connection/target.ts'
+import { ConnectionError, connectionFailure } from './connection/connection-failure.ts'
+import { assertSecretsAreSafe, type Target } from './connection/target.ts'
 import type { TlsOptions } from './connection/tls-files.ts'
-import { TokenRefusal } from './token-refusal.ts'
+import { type HttpAnswer, requestJson } from './http-request.ts'
+
+/** How long a response may take, in milliseconds. */
+const TIMEOUT = 60_000
 
 /** The response of the token endpoint (Spec §2.1). */
 export type TokenResponse = {
@@ -21,6 +26,19 @@ export const API_SCOPE = `openid ${SERVICE_AUDIENCE_SCOPE}`
 
 /** Where to get a token, and for whom. */
 export type TokenClient = Pick<Credentials, 'token_endpoint' | 'client_id' | 'client_secret'>
+
+/** A request for an access token that was refused. */
+export class TokenRefusal extends Error {
+  override readonly name = 'TokenRefusal'
+  /** The `error` of the response (RFC 6749 §5.2). */
+  readonly code: string
+
+  /** @param description The `error_description` of the response. */
+  constructor(code: string, description: string) {
+    super(`no token: ${printable(code)}: ${printable(description)}`)
+    this.code = code
+  }
+}
 
 /**
  * Gets an access token with the client credentials grant (Spec §4.1).
@@ -37,7 +55,7 @@ export async function requestToken(
   const { token_endpoint, client_id, client_secret } = client
   const form = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret, scope })
   if (resource !== undefined) form.set('resource', resource)
-  const { status, json } = await requestJson(token_endpoint, { tls, form })
+  const { status, json } = await ask(token_endpoint, tls, form)
   if (status === 200) {
     if (isTokenResponse(json)) return json
     throw new ConnectionError(`no token: what ${token_endpoint} answered is none; is that address another server's?`)
@@ -65,11 +83,66 @@ export async function requestTokenOf(target: Target, scope: string, resource?: s
   return await requestToken(client, scope, { tls, resource })
 }
 
-/** The token endpoint of a server. @throws {ConnectionError} if discovery has to find it, and does not. */
-export async function tokenEndpointOf({ tokenEndpoint, baseUrl, tls }: Target): Promise<string> {
+/** Tokens to call the API with: a new access token when half of the lifetime of the last one is over, or when it was refused. */
+export function tokensOf(target: Target): TokenSource {
+  const { identity } = target
+  if (identity.kind === 'personal access token') return { token: async () => identity.token, invalidate: () => {} }
+  let last: { readonly token: string; readonly until: number } | undefined
+  return {
+    async token() {
+      if (last !== undefined && Date.now() < last.until) return last.token
+      const asked = Date.now()
+      const { access_token, expires_in } = await requestTokenOf(target, API_SCOPE)
+      last = { token: access_token, until: asked + expires_in * 500 }
+      return access_token
+    },
+    invalidate: () => {
+      last = undefined
+    },
+  }
+}
+
+/**
+ * The token endpoint of a server. If neither a context nor a credentials file says which it is, its metadata (RFC 8414) does.
+ *
+ * @throws {ConnectionError} if the server cannot be reached, or has another base URL.
+ */
+export async function tokenEndpointOf({
+  tokenEndpoint,
+  baseUrl,
+  tls,
+}: Pick<Target, 'baseUrl' | 'tls'> & Partial<Target>): Promise<string> {
   if (tokenEndpoint !== undefined) return tokenEndpoint
-  const { discoverTokenEndpoint } = await import('./connection/token-endpoint.ts')
-  return await discoverTokenEndpoint(baseUrl, tls)
+  const url = new URL(OAUTH_PATHS.authorizationServer, baseUrl).href
+  const { status, json } = await ask(url, tls)
+  const { issuer, token_endpoint } = (json ?? {}) as Record<string, unknown>
+  if (
+    status !== 200 ||
+    typeof issuer !== 'string' ||
+    typeof token_endpoint !== 'string' ||
+    !URL.canParse(token_endpoint)
+  ) {
+    throw new ConnectionError(
+      `${url} answered with no metadata of a token issuer (status ${status}): is the address right?`,
+    )
+  }
+  if (issuer !== baseUrl) {
+    throw new ConnectionError(`the base URL of the server at ${baseUrl} is ${issuer}: use that address`)
+  }
+  assertSecretsAreSafe(token_endpoint)
+  return token_endpoint
+}
+
+/** Follows no redirect, which could take a secret to another address. */
+async function ask(url: string, tls: TlsOptions, form?: URLSearchParams): Promise<HttpAnswer> {
+  const request = { form, signal: AbortSignal.timeout(TIMEOUT), tls }
+  const answer = await requestJson(new URL(url), request).catch((error: unknown) => {
+    throw connectionFailure(error, url, tls)
+  })
+  if (answer.status < 300 || answer.status >= 400) return answer
+  throw new ConnectionError(
+    `cannot reach ${url}: it answers with a redirect (${answer.status}): name the address itself`,
+  )
 }
 
 function isTokenResponse(answer: unknown): answer is TokenResponse {

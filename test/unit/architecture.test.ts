@@ -44,6 +44,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   workers: ['domain', 'app', 'config', 'telemetry', 'server', 'node:', 'prom-client'],
   cli: [
     'domain',
+    'client',
     'oauth',
     'config',
     'crypto',

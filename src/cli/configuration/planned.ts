@@ -1,7 +1,7 @@
 /**
  * The plan of a configuration: what the server would change, and which secrets would be handed over then.
  */
-import type { Client, Transport } from '@connectrpc/connect'
+import { type Client, createClient, type Transport } from '@connectrpc/connect'
 import { ConfigService } from '../../../gen/iam/config/v2/config_service_pb.js'
 import type { Configuration } from '../../../gen/iam/config/v2/configuration_pb.js'
 import { ChangeAction, type Plan } from '../../../gen/iam/config/v2/plan_pb.js'
@@ -9,7 +9,6 @@ import type { FileConfiguration } from '../../configuration-files/configuration.
 import { ConfigurationMistakes } from '../../configuration-files/mistakes.ts'
 import { openApi } from '../api-client.ts'
 import type { Io } from '../io.ts'
-import { createClient } from '../unary-client.ts'
 import type { FileOptions } from './file-options.ts'
 import { type PlannedSecrets, planSecrets } from './secrets/planned-secrets.ts'
 

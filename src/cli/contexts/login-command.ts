@@ -2,21 +2,19 @@
  * `keyturn login`: checks credentials at a server and stores them as a context.
  */
 import { resolve } from 'node:path'
-import type { Transport } from '@connectrpc/connect'
+import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect'
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { parseBaseUrl } from '../../config/base-url.ts'
 import { CONTEXT_NAME_ADVICE, type Context, type Contexts, isContextName } from '../../secret-files/contexts.ts'
 import { readCredentials } from '../../secret-files/credentials-file.ts'
-import { openSessionOf } from '../api-client.ts'
+import { openApiOf } from '../api-client.ts'
 import { ask, readLine } from '../confirm.ts'
 import { contextsOf, type Identity } from '../connection/target.ts'
 import { readTlsFiles, type TlsFiles, tlsFilesFrom } from '../connection/tls-files.ts'
-import { discoverTokenEndpoint } from '../connection/token-endpoint.ts'
 import type { Io } from '../io.ts'
 import { withTlsOptions } from '../options.ts'
-import { requestTokenOf } from '../token-request.ts'
-import { createClient } from '../unary-client.ts'
+import { requestTokenOf, tokenEndpointOf } from '../token-request.ts'
 
 interface LoginOptions extends TlsFiles {
   readonly name?: string
@@ -61,10 +59,10 @@ export function loginCommand(io: Io): Command {
       const { baseUrl, identity } = login
       const name = options.name ?? nameOf(baseUrl)
       await assertFree(contexts, name, baseUrl)
-      const tokenEndpoint = login.tokenEndpoint ?? (await discoverTokenEndpoint(baseUrl, tls))
+      const tokenEndpoint = await tokenEndpointOf({ ...login, tls })
       const target = { baseUrl, tokenEndpoint, identity, tls }
       if (identity.kind === 'client') await requestTokenOf(target, 'openid')
-      else await assertTokenWorks((await openSessionOf(target)).api)
+      else await assertTokenWorks(await openApiOf(target))
       await contexts.write(name, {
         base_url: baseUrl,
         token_endpoint: tokenEndpoint,
@@ -123,8 +121,6 @@ async function assertTokenWorks(api: Transport): Promise<void> {
   try {
     await createClient(WebKeyService, api).listWebKeys({})
   } catch (error) {
-    // Loaded here, not above: that takes a tenth of the time of a command.
-    const { Code, ConnectError } = await import('@connectrpc/connect')
     if (!(error instanceof ConnectError) || error.code !== Code.PermissionDenied) throw error
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Webhooks for commands: all of them, and one by its name or id.
  */
-import type { Client, Transport } from '@connectrpc/connect'
+import { type Client, createClient, type Transport } from '@connectrpc/connect'
 import { Argument } from 'commander'
 import type { Webhook } from '../../../gen/iam/event/v2/webhook_pb.js'
 import { WebhookService } from '../../../gen/iam/event/v2/webhook_service_pb.js'
@@ -10,7 +10,6 @@ import { openApi } from '../api-client.ts'
 import type { Io } from '../io.ts'
 import type { RemoteOptions } from '../options.ts'
 import { everyItemOf } from '../pages.ts'
-import { createClient } from '../unary-client.ts'
 
 type WebhookClient = Client<typeof WebhookService>
 

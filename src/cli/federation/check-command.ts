@@ -4,7 +4,7 @@
  * The JWT stays on this machine. It is verified here with the code of the server, its issuers and identities, and its time.
  */
 import { timestampDate } from '@bufbuild/protobuf/wkt'
-import type { Transport } from '@connectrpc/connect'
+import { createClient, type Transport } from '@connectrpc/connect'
 import { Command, Option } from 'commander'
 import { FederatedIdentityService } from '../../../gen/iam/federation/v2/federated_identity_service_pb.js'
 import type { TrustedIssuer as WireTrustedIssuer } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
@@ -20,7 +20,7 @@ import {
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
 import type { FederatedAssertionType } from '../../domain/ports/federation.ts'
-import { openSessionOf } from '../api-client.ts'
+import { openApiOf } from '../api-client.ts'
 import { findTarget } from '../connection/target.ts'
 import { resolveUser, type UserReference, userArgument } from '../identities/references.ts'
 import type { Io } from '../io.ts'
@@ -28,7 +28,6 @@ import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { printJson, printWarnings } from '../output.ts'
 import { everyItemOf } from '../pages.ts'
 import { readTextFile } from '../text-file.ts'
-import { createClient } from '../unary-client.ts'
 import { describeFetches, knownKeys } from './issuer-keys.ts'
 import { everyIssuer } from './trusted-issuers.ts'
 
@@ -51,7 +50,7 @@ export function checkCommand(io: Io): Command {
       const text = await readTextFile(file)
       const jwt = text.trim()
       const target = await findTarget(io, options)
-      const { api } = await openSessionOf(target)
+      const api = await openApiOf(target)
       const issuers = await everyIssuer(createClient(TrustedIssuerService, api))
       const now = await timeOfInstance(api)
       const verified = await verifyFederatedToken({ jwt, type: options.type }, issuers.map(toTrustedIssuer), now)

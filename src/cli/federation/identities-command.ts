@@ -1,7 +1,9 @@
 /**
  * `keyturn federation identities list | add | remove`: the JWTs that a user may prove itself with.
  */
+
 import { create } from '@bufbuild/protobuf'
+import { createClient } from '@connectrpc/connect'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import {
   AddFederatedIdentityResponseSchema,
@@ -17,7 +19,6 @@ import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { everyItemOf } from '../pages.ts'
 import { print } from '../print.ts'
 import { ageOf, formatTable } from '../table.ts'
-import { createClient } from '../unary-client.ts'
 import { resolveIssuer } from './trusted-issuers.ts'
 
 interface Claim {

@@ -1,7 +1,9 @@
 /**
  * `keyturn federation issuers list | create | show | update | refresh | delete`: the issuers whose JWTs are believed.
  */
+
 import { create } from '@bufbuild/protobuf'
+import { createClient } from '@connectrpc/connect'
 import { Command } from 'commander'
 import type { TrustedIssuer } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import {
@@ -18,7 +20,6 @@ import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../print.ts'
 import { ageOf, formatFields, formatMoment, formatTable } from '../table.ts'
-import { createClient } from '../unary-client.ts'
 import { describeSource, type KeyOptions, keyIdsOf, keysFrom } from './issuer-keys.ts'
 import { type LimitOptions, lifetime, withKeysAndLimits } from './issuer-limits.ts'
 import { refreshCommand } from './issuers-refresh-command.ts'

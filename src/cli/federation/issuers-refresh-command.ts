@@ -1,7 +1,9 @@
 /**
  * `keyturn federation issuers refresh`: has the keys of an issuer fetched, and waits for what comes of it.
  */
+
 import { create } from '@bufbuild/protobuf'
+import { createClient } from '@connectrpc/connect'
 import { Command } from 'commander'
 import {
   GetTrustedIssuerResponseSchema,
@@ -11,7 +13,6 @@ import { openApi } from '../api-client.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../print.ts'
-import { createClient } from '../unary-client.ts'
 import { keyIdsOf } from './issuer-keys.ts'
 import { untilFetched } from './key-fetch.ts'
 import { resolveIssuer } from './trusted-issuers.ts'

@@ -1,7 +1,9 @@
 /**
  * `keyturn federation issuers update`: changes an issuer, and waits for the keys of another source.
  */
+
 import { create } from '@bufbuild/protobuf'
+import { createClient } from '@connectrpc/connect'
 import { Command, Option } from 'commander'
 import type { TrustedIssuer } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import {
@@ -13,7 +15,6 @@ import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { printWarnings } from '../output.ts'
 import { print } from '../print.ts'
-import { createClient } from '../unary-client.ts'
 import { type KeyOptions, keyIdsOf, keysFrom } from './issuer-keys.ts'
 import { type LimitOptions, lifetime, withKeysAndLimits } from './issuer-limits.ts'
 import { untilFetched } from './key-fetch.ts'

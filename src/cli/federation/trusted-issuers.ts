@@ -1,12 +1,11 @@
 /**
  * Trusted issuers for commands: all of them, and one by its name or id.
  */
-import type { Client, Transport } from '@connectrpc/connect'
+import { type Client, createClient, type Transport } from '@connectrpc/connect'
 import type { TrustedIssuer } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import { TrustedIssuerService } from '../../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { isUuid } from '../../domain/uuid.ts'
 import { everyItemOf } from '../pages.ts'
-import { createClient } from '../unary-client.ts'
 
 /** All trusted issuers, by name. */
 export function everyIssuer(client: Client<typeof TrustedIssuerService>): Promise<TrustedIssuer[]> {

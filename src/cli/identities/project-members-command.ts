@@ -1,7 +1,9 @@
 /**
  * `keyturn projects members list | set | remove`: who manages a project through the API.
  */
+
 import { create } from '@bufbuild/protobuf'
+import { createClient } from '@connectrpc/connect'
 import { Command, Option } from 'commander'
 import {
   ListProjectMembersResponseSchema,
@@ -15,7 +17,6 @@ import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { everyItemOf } from '../pages.ts'
 import { print } from '../print.ts'
 import { formatTable } from '../table.ts'
-import { createClient } from '../unary-client.ts'
 import { PROJECT_MEMBER_ROLES, type ProjectMemberRoleName, projectMemberRoleName } from './project-member-roles.ts'
 import { resolveProject, resolveUser, type UserReference, userArgument } from './references.ts'
 

@@ -2,7 +2,7 @@
  * `keyturn projects roles | scopes | audiences`, each with `list | add | remove`.
  */
 import { create, type JsonValue, toJson } from '@bufbuild/protobuf'
-import type { Client } from '@connectrpc/connect'
+import { type Client, createClient } from '@connectrpc/connect'
 import { Command } from 'commander'
 import {
   AddProjectAudienceResponseSchema,
@@ -23,7 +23,6 @@ import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { printJson } from '../output.ts'
 import { everyItemOf } from '../pages.ts'
 import { formatTable } from '../table.ts'
-import { createClient } from '../unary-client.ts'
 import { resolveProject } from './references.ts'
 
 type Projects = Client<typeof ProjectService>

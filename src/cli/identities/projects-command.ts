@@ -1,7 +1,9 @@
 /**
  * `keyturn projects list | create | rename | delete`, and the groups for roles, custom scopes and audiences.
  */
+
 import { create } from '@bufbuild/protobuf'
+import { createClient } from '@connectrpc/connect'
 import { Command } from 'commander'
 import {
   CreateProjectResponseSchema,
@@ -17,7 +19,6 @@ import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { everyItemOf } from '../pages.ts'
 import { print } from '../print.ts'
 import { ageOf, formatTable } from '../table.ts'
-import { createClient } from '../unary-client.ts'
 import { projectMembersCommand } from './project-members-command.ts'
 import { projectAudiencesCommand, projectRolesCommand, projectScopesCommand } from './project-roles-scopes-command.ts'
 import { resolveProject } from './references.ts'

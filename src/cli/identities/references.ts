@@ -1,7 +1,7 @@
 /**
  * References to resources in arguments: a project by its name or id, a user by its id, its client ID or `name@project`.
  */
-import type { Client, Transport } from '@connectrpc/connect'
+import { type Client, createClient, type Transport } from '@connectrpc/connect'
 import { Argument, InvalidArgumentError } from 'commander'
 import { ProjectService } from '../../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
@@ -11,7 +11,6 @@ import { openApi } from '../api-client.ts'
 import type { ConnectionOptions } from '../connection/target.ts'
 import type { Io } from '../io.ts'
 import { everyItemOf, itemsOf } from '../pages.ts'
-import { createClient } from '../unary-client.ts'
 
 /** A user as an argument names it. */
 export type UserReference =

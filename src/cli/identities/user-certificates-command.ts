@@ -1,8 +1,10 @@
 /**
  * `keyturn users certificates add | list | remove`: the client certificates with which a user may authenticate.
  */
+
 import { create } from '@bufbuild/protobuf'
 import { type Timestamp, timestampFromDate } from '@bufbuild/protobuf/wkt'
+import { createClient } from '@connectrpc/connect'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { CertificateMatch } from '../../../gen/iam/user/v2/client_certificate_pb.js'
 import {
@@ -18,7 +20,6 @@ import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { everyItemOf } from '../pages.ts'
 import { print } from '../print.ts'
 import { ageOf, formatTable, timeLeft } from '../table.ts'
-import { createClient } from '../unary-client.ts'
 import { expiresOption } from '../when.ts'
 import { openUser, type UserReference, userArgument } from './references.ts'
 

@@ -14,6 +14,7 @@ import {
   SetInstanceRolesResponseSchema,
 } from '../../../gen/iam/user/v2/service_user_service_pb.js'
 import { splitClientId } from '../../domain/identities/client-id.ts'
+import { refusalReasonOf, withMessage } from '../api-error.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { printJson } from '../output.ts'
@@ -119,8 +120,6 @@ async function hinting<T>(grant: Promise<T>, findProject: () => Promise<string>)
   try {
     return await grant
   } catch (error) {
-    // Loaded here, not above: it knows the errors of all libraries.
-    const { refusalReasonOf, withMessage } = await import('../failure.ts')
     const kind = UNKNOWN[refusalReasonOf(error) ?? '']
     if (kind === undefined) throw error
     const list = `keyturn projects ${kind} list ${await findProject()}`

@@ -1,17 +1,17 @@
 /**
  * `keyturn users show`: everything about one user except its credentials.
  */
-import type { Client, Transport } from '@connectrpc/connect'
+import { type Client, createClient, type Transport } from '@connectrpc/connect'
 import { Command } from 'commander'
 import { ProjectService } from '../../../gen/iam/project/v2/project_service_pb.js'
 import type { ServiceUser } from '../../../gen/iam/user/v2/service_user_pb.js'
 import { GetServiceUserResponseSchema } from '../../../gen/iam/user/v2/service_user_service_pb.js'
+import { refusalReasonOf } from '../api-error.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { formatOf } from '../output.ts'
 import { print } from '../print.ts'
 import { formatFields, formatMoment } from '../table.ts'
-import { createClient } from '../unary-client.ts'
 import { formatDuration } from '../when.ts'
 import { instanceRoleName } from './instance-roles.ts'
 import { projectMemberRoleName } from './project-member-roles.ts'
@@ -68,8 +68,6 @@ async function nameOf(projects: Client<typeof ProjectService>, projectId: string
     const { project } = await projects.getProject({ projectId })
     return project?.name ?? projectId
   } catch (error) {
-    // Loaded here, not above: it knows the errors of all libraries.
-    const { refusalReasonOf } = await import('../failure.ts')
     if (!['PROJECT_NOT_FOUND', 'PERMISSION_MISSING'].includes(refusalReasonOf(error) ?? '')) throw error
     return projectId
   }

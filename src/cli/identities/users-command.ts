@@ -2,7 +2,9 @@
  * `keyturn users list | create | show | rename | enable | disable | revoke-tokens | delete | client-credentials`, and the groups for
  * their grants, keys, certificates and tokens. Their client secrets are `keyturn secrets`.
  */
+
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
+import { createClient } from '@connectrpc/connect'
 import { Argument, Command } from 'commander'
 import {
   CreateServiceUserResponseSchema,
@@ -22,7 +24,6 @@ import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { everyItemOf } from '../pages.ts'
 import { print } from '../print.ts'
 import { formatTable } from '../table.ts'
-import { createClient } from '../unary-client.ts'
 import { openUser, resolveProject, type UserReference, userArgument } from './references.ts'
 import { userCertificatesCommand } from './user-certificates-command.ts'
 import { grantCommand, revokeCommand } from './user-grants-command.ts'

@@ -1,12 +1,14 @@
 /**
  * `keyturn keys delete`, which warns about a key whose tokens may still be in use.
  */
+
 import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt'
+import { createClient, type Transport } from '@connectrpc/connect'
 import { Command } from 'commander'
 import { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
 import type { WebKey } from '../../../gen/iam/webkey/v2/web_key_pb.js'
 import { DeleteWebKeyResponseSchema, WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
-import { openSessionOf, type Session } from '../api-client.ts'
+import { openApiOf } from '../api-client.ts'
 import { confirm, type YesOption, yesOption } from '../confirm.ts'
 import { findTarget, type Target } from '../connection/target.ts'
 import type { Io } from '../io.ts'
@@ -14,7 +16,7 @@ import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { printWarnings } from '../output.ts'
 import { print } from '../print.ts'
 import { formatMoment } from '../table.ts'
-import { createClient } from '../unary-client.ts'
+import { API_SCOPE, requestTokenOf } from '../token-request.ts'
 
 /** The greatest lifetime of a token that a server can be configured with, in seconds. */
 const GREATEST_LIFETIME = 86_400
@@ -27,12 +29,11 @@ export function deleteKeyCommand(io: Io): Command {
     .addOption(yesOption())
     .action(async (keyId: string, options: RemoteOptions & YesOption) => {
       const target = await findTarget(io, options)
-      const session = await openSessionOf(target)
-      const { api } = session
+      const api = await openApiOf(target)
       const client = createClient(WebKeyService, api)
       // The deletion itself says what is wrong.
       const { webKey } = await client.getWebKey({ keyId }).catch(() => ({ webKey: undefined }))
-      const until = tokensLiveUntil(webKey, await longestLifetime(session, target))
+      const until = tokensLiveUntil(webKey, await longestLifetime(api, target))
       if (until !== undefined && until.getTime() > Date.now()) {
         const moment = formatMoment(timestampFromDate(until))
         printWarnings(io, [
@@ -46,13 +47,15 @@ export function deleteKeyCommand(io: Io): Command {
 }
 
 /** The longest lifetime of a token: that of the caller's, unless the caller has one of its own, which says nothing about others. */
-async function longestLifetime({ api, tokenLifetimeSeconds }: Session, { identity }: Target): Promise<number> {
-  if (identity.kind === 'personal access token' || tokenLifetimeSeconds === undefined) return GREATEST_LIFETIME
+async function longestLifetime(api: Transport, target: Target): Promise<number> {
+  const { identity } = target
+  if (identity.kind === 'personal access token') return GREATEST_LIFETIME
   const [userId = ''] = identity.clientId.split('@')
   const { serviceUser } = await createClient(ServiceUserService, api)
     .getServiceUser({ userId })
     .catch(() => ({ serviceUser: undefined }))
-  return serviceUser === undefined || serviceUser.tokenLifetime !== undefined ? GREATEST_LIFETIME : tokenLifetimeSeconds
+  if (serviceUser === undefined || serviceUser.tokenLifetime !== undefined) return GREATEST_LIFETIME
+  return (await requestTokenOf(target, API_SCOPE)).expires_in
 }
 
 /** When the last token expires that the key has signed. Undefined if it has signed none, or signs now. */

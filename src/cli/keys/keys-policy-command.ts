@@ -10,6 +10,7 @@ import {
   WebKeyService,
 } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { connect } from '../api-client.ts'
+import { refusalReasonOf, withMessage } from '../api-error.ts'
 import { type YesOption, yesOption } from '../confirm.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
@@ -123,8 +124,6 @@ const OPTIONS: Readonly<Record<string, string>> = {
 
 /** A refusal of the policy in the words of the command: with its options, and times as they take them. */
 async function inOptions(error: unknown): Promise<unknown> {
-  // Loaded here, not above: it knows the errors of all libraries.
-  const { refusalReasonOf, withMessage } = await import('../failure.ts')
   if (refusalReasonOf(error) !== 'ROTATION_POLICY_INVALID') return error
   return withMessage(error, (message) =>
     message

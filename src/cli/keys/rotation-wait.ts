@@ -4,13 +4,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { create } from '@bufbuild/protobuf'
 import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt'
-import type { Client } from '@connectrpc/connect'
+import { type Client, Code, ConnectError } from '@connectrpc/connect'
 import { type WebKey, WebKeyState } from '../../../gen/iam/webkey/v2/web_key_pb.js'
 import {
   type RotateWebKeyResponse,
   RotateWebKeyResponseSchema,
   type WebKeyService,
 } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { causeOfCall } from '../api-error.ts'
 import { ConnectionError, connectionCode } from '../connection/connection-failure.ts'
 import type { Io } from '../io.ts'
 import { formatMoment, timeLeft } from '../table.ts'
@@ -85,10 +86,9 @@ async function activeKey(client: WebKeys): Promise<WebKey | undefined> {
 }
 
 /** An outage is a server that says so, or a connection that failed. A refused token is none. */
-async function ignoringOutages(error: unknown): Promise<undefined> {
+function ignoringOutages(failure: unknown): undefined {
+  const error = causeOfCall(failure)
   if (error instanceof ConnectionError && connectionCode(error) !== undefined) return
-  // Loaded here, not above: that takes a tenth of the time of a command.
-  const { Code, ConnectError } = await import('@connectrpc/connect')
   if (!(error instanceof ConnectError) || error.code !== Code.Unavailable) throw error
 }
 

@@ -4,8 +4,9 @@
 import { Command, InvalidArgumentError } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { readConfig } from '../../config/read-config.ts'
+import { connectionCode } from '../connection/connection-failure.ts'
 import { readTlsFiles, type TlsFiles, type TlsOptions, tlsFilesFrom } from '../connection/tls-files.ts'
-import { codeOf, type HttpAnswer, parseJson, sendRequest } from '../http-request.ts'
+import { type HttpAnswer, requestJson } from '../http-request.ts'
 import type { Io } from '../io.ts'
 import { serveFlags, withServeFlags } from './serve-flags.ts'
 
@@ -28,8 +29,8 @@ export function healthCommand(io: Io): Command {
     .action(async (options: HealthOptions & Readonly<Record<string, unknown>>) => {
       const url = readyzOf(readConfig(serveFlags(options), io.env))
       const { clientCert, clientKey } = tlsFilesFrom(io, options)
-      const { status, body } = await ask(url, await readTlsFiles({ clientCert, clientKey }), options)
-      const { reason, warnings = [] } = (parseJson(body) ?? {}) as {
+      const { status, json } = await ask(url, await readTlsFiles({ clientCert, clientKey }), options)
+      const { reason, warnings = [] } = (json ?? {}) as {
         readonly reason?: string
         readonly warnings?: readonly string[]
       }
@@ -51,14 +52,13 @@ function readyzOf({ listen: { host, port }, tls }: Config): URL {
 
 async function ask(url: URL, tls: TlsOptions, { timeout }: HealthOptions): Promise<HttpAnswer> {
   try {
-    return await sendRequest(url, {
-      method: 'GET',
+    return await requestJson(url, {
       signal: AbortSignal.timeout(timeout * 1000),
       // The certificate is for the name that clients use, and here the address of the listener is asked. Nothing secret is sent.
       tls: { ...tls, rejectUnauthorized: false },
     })
   } catch (cause) {
-    const reason = cause instanceof DOMException ? ` within ${timeout} seconds` : codeOf(cause)
+    const reason = cause instanceof DOMException ? ` within ${timeout} seconds` : ` (${connectionCode(cause)})`
     throw new Error(`no answer from ${url}${reason}: is the server running with these settings?`, { cause })
   }
 }

@@ -37,7 +37,7 @@ describe('a command', () => {
     [['--help'], ['cli', 'commander', 'config', 'domain']],
     [
       ['token', '--help'],
-      ['cli', 'commander', 'config', 'domain', 'secret-files'],
+      ['cli', 'commander', 'config', 'domain', 'oauth', 'secret-files'],
     ],
   ])('%j loads what it needs and nothing else', async (args, expected) => {
     expect(await loadedBy(...args)).toEqual(expected)
@@ -48,10 +48,16 @@ describe('a command', () => {
       '@bufbuild/protobuf',
       // Descriptors of annotations only.
       '@bufbuild/protovalidate',
+      '@connectrpc/connect',
+      '@connectrpc/connect-node',
       'cli',
+      'client',
       'commander',
       'config',
+      'discovery',
       'domain',
+      'jose',
+      'oauth',
       'secret-files',
     ])
   })

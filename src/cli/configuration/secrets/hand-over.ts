@@ -2,7 +2,7 @@
  * Generates client secrets and hands each of them over. The secret is in the memory of this process and at its target, and nowhere else.
  */
 import type { JsonObject } from '@bufbuild/protobuf'
-import type { Client, Transport } from '@connectrpc/connect'
+import { type Client, createClient, type Transport } from '@connectrpc/connect'
 import type { ConfiguredUser } from '../../../../gen/iam/config/v2/plan_pb.js'
 import { ServiceUserService } from '../../../../gen/iam/user/v2/service_user_service_pb.js'
 import type { SecretRequest } from '../../../configuration-files/configuration.ts'
@@ -12,7 +12,6 @@ import { type ConnectionOptions, findTarget } from '../../connection/target.ts'
 import { describeFailure } from '../../failure.ts'
 import type { Io } from '../../io.ts'
 import { tokenEndpointOf } from '../../token-request.ts'
-import { createClient } from '../../unary-client.ts'
 import type { ApplyProgress } from '../apply-progress.ts'
 import type { DueSecret } from './planned-secrets.ts'
 import { type SecretTarget, secretTarget } from './secret-target.ts'

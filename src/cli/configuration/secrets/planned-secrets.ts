@@ -4,7 +4,7 @@
  * Nothing but the secrets of the user and the target themselves says what has happened, so that it holds wherever the command runs. A live
  * secret that was used has arrived. One that was never used has arrived if the target has something. No live secret: none was handed over.
  */
-import type { Transport } from '@connectrpc/connect'
+import { createClient, type Transport } from '@connectrpc/connect'
 import type { Plan } from '../../../../gen/iam/config/v2/plan_pb.js'
 import type { ClientSecret } from '../../../../gen/iam/user/v2/service_user_pb.js'
 import { ServiceUserService } from '../../../../gen/iam/user/v2/service_user_service_pb.js'
@@ -13,7 +13,6 @@ import { describeFailure } from '../../failure.ts'
 import type { Io } from '../../io.ts'
 import { everyItemOf } from '../../pages.ts'
 import { isPast } from '../../table.ts'
-import { createClient } from '../../unary-client.ts'
 import { secretTarget, type TargetState } from './secret-target.ts'
 
 /** A secret that is handed over by an apply. */
