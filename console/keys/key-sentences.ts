@@ -28,7 +28,10 @@ export function statusOf(life: KeyLife, now: number): string {
   switch (key?.state) {
     case WebKeyState.INITIAL:
       if (isUnconfirmed(life)) return 'its publication is not confirmed yet: verifiers may not know it'
-      return now < knownAt ? `verifiers may not know it until ${say(knownAt)}` : 'ready to sign: verifiers know it'
+      if (now < knownAt) return `verifiers may not know it until ${say(knownAt)}`
+      return signsAt === undefined
+        ? 'verifiers know it: signs when it is activated'
+        : 'ready to sign: verifiers know it'
     case WebKeyState.ACTIVE:
       return `signs since ${say(signsAt ?? publishedAt)}`
     case WebKeyState.INACTIVE:
@@ -48,7 +51,6 @@ export function nextOf({ key, isDeleted, signsAt, stopsAt, privateKeyGoneAt, gon
   const say = (what: string, at: number) => `${what} ${formatDistance(at, now)}`
   switch (key?.state) {
     case WebKeyState.INITIAL:
-      return signsAt === undefined ? 'signs when it is activated' : say('signs', signsAt)
     case undefined:
       return signsAt === undefined ? '' : say('signs', signsAt)
     case WebKeyState.ACTIVE:

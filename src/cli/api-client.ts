@@ -31,6 +31,7 @@ export async function openApiOf(target: Target): Promise<Transport> {
   return createConnectTransport({
     baseUrl,
     httpVersion: '1.1',
+    useBinaryFormat: false,
     nodeOptions: tls,
     acceptCompression: [],
     readMaxBytes: MAX_BYTES,

@@ -40,7 +40,7 @@ describeConsole('the audit trail in the console', (test) => {
     await events().getByText('CreateProject').waitFor()
     const { client_id } = await test.server.admin()
     await test.console.goTo(`/audit?resource=users%2F${encodeURIComponent(client_id)}`)
-    await events().getByText('bootstrap').first().waitFor()
+    await events().getByText('CreateSignInLink').first().waitFor()
     for (const filter of ['actor=nobody', 'resource=users%2Fnobody']) {
       await test.console.goTo(`/audit?${filter}`)
       await test.page.getByText('There is no service user "nobody"').waitFor()

@@ -30,7 +30,7 @@ describe('--output', () => {
     [['projects', 'list']],
     [['projects', 'roles', 'list', 'keyturn']],
     [['users', 'list']],
-    [['audit', '--resource', 'users/none']],
+    [['audit', '--resource', 'projects/none']],
     [['config', '--data-dir', '/nowhere']],
   ])('of %j is a table, JSON or YAML, and --json is short for JSON', async (args) => {
     const json = await keyturn(...args, '--json')

@@ -54,7 +54,6 @@ describe('a command', () => {
       'client',
       'commander',
       'config',
-      'discovery',
       'domain',
       'jose',
       'oauth',

@@ -99,7 +99,8 @@ describe('the life of a key in the console', () => {
   it('says until when verifiers may not know a key', () => {
     const [life] = livesOf([standby], [], { lifetimes, now: NOW })
     expect(statusOf(life!, NOW)).toMatch(/^verifiers may not know it until \d\d:03$/)
-    expect(statusOf(life!, NOW + 3 * MINUTE)).toBe('ready to sign: verifiers know it')
+    expect(statusOf(life!, NOW + 3 * MINUTE)).toBe('verifiers know it: signs when it is activated')
+    expect(statusOf({ ...life!, signsAt: NOW + HOUR }, NOW + 3 * MINUTE)).toBe('ready to sign: verifiers know it')
   })
 
   it('has no learning after a key that signed early', () => {
