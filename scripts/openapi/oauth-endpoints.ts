@@ -4,7 +4,7 @@
 import { SERVICE_AUDIENCE_SCOPE, STANDARD_SCOPES } from '../../src/domain/identities/token-grant.ts'
 import { ASSERTION_ALGORITHMS } from '../../src/domain/keys/assertion-algorithm.ts'
 import { KEY_ALGORITHM_NAMES } from '../../src/domain/keys/key-algorithm.ts'
-import { discoveryDocument } from '../../src/oauth/documents/discovery.ts'
+import { discoveryDocument, protectedResourceDocument } from '../../src/oauth/documents/discovery.ts'
 import {
   CLIENT_AUTHENTICATION_METHODS,
   DOCUMENT_PATHS,
@@ -42,6 +42,10 @@ export const OAUTH_SECURITY: Json = {
 const DOCUMENTS: Readonly<Record<DocumentName, { readonly summary: string; readonly schema: string }>> = {
   jwks: { summary: 'The public keys of all keys that sign, will sign or have signed', schema: 'oauth.Jwks' },
   discovery: { summary: 'The addresses and algorithms of the issuer (RFC 8414)', schema: 'oauth.Discovery' },
+  protectedResource: {
+    summary: 'Where to get a token for this API (RFC 9728)',
+    schema: 'oauth.ProtectedResource',
+  },
 }
 
 /** All endpoints by path. */
@@ -325,13 +329,21 @@ export function oauthSchemas(): Json {
       },
       required: ['kid', 'kty', 'use', 'alg'],
     },
-    'oauth.Discovery': discoverySchema(),
+    'oauth.Discovery': documentSchema(
+      'Authorization server metadata (RFC 8414 §2), the same for OpenID Connect Discovery.',
+      discoveryDocument(EXAMPLE_ISSUER, { acceptsZitadelScopes: false }),
+    ),
+    'oauth.ProtectedResource': documentSchema(
+      'Protected resource metadata (RFC 9728 §2).',
+      protectedResourceDocument(EXAMPLE_ISSUER, {}),
+    ),
   }
 }
 
-/** Of the document as it is served. */
-function discoverySchema(): Json {
-  const document = discoveryDocument('https://id.example.com', { acceptsZitadelScopes: false })
+const EXAMPLE_ISSUER = 'https://id.example.com'
+
+/** Of a document as it is served. */
+function documentSchema(description: string, document: Readonly<Record<string, unknown>>): Json {
   const properties = Object.entries(document).map(([name, value]) => [
     name,
     Array.isArray(value)
@@ -340,7 +352,7 @@ function discoverySchema(): Json {
   ])
   return {
     type: 'object',
-    description: 'Authorization server metadata (RFC 8414 §2), the same for OpenID Connect Discovery.',
+    description,
     properties: Object.fromEntries(properties),
     required: Object.keys(document),
   }

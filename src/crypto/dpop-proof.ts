@@ -68,15 +68,7 @@ function toProof({ jti, htm, htu, iat, nonce, ath }: JWTPayload, keyThumbprint: 
   if (nonce !== undefined && typeof nonce !== 'string') throw invalidProof('nonce must be a text')
   if (ath !== undefined && typeof ath !== 'string') throw invalidProof('ath must be a text')
   const issuedAt = new Date(iat * 1000)
-  return { keyThumbprint, proofId: jti, method: htm, uri: normalUri(htu), issuedAt, nonce, tokenHash: ath }
-}
-
-/** Without query and fragment, in the normal form of URLs (RFC 9449 §4.3 check 9). */
-function normalUri(text: string): string {
-  const url = new URL(text)
-  url.search = ''
-  url.hash = ''
-  return url.href
+  return { keyThumbprint, proofId: jti, method: htm, uri: htu, issuedAt, nonce, tokenHash: ath }
 }
 
 function hintFor(cause: errors.JOSEError): string {

@@ -2,6 +2,8 @@
  * The paths of the OAuth endpoints (Spec §4.1, §4.2; RFC 7662 §2, RFC 7009 §2) and of all public documents, and the client authentication methods.
  */
 
+import { PROTECTED_RESOURCE_PATH } from '../domain/identities/token-grant.ts'
+
 /** Paths below the base URL. */
 export const OAUTH_PATHS = {
   token: '/oauth/v2/token',
@@ -22,6 +24,7 @@ export const DOCUMENT_PATHS = {
   '/oauth/v2/keys': 'jwks',
   [OAUTH_PATHS.openidConfiguration]: 'discovery',
   [OAUTH_PATHS.authorizationServer]: 'discovery',
+  [PROTECTED_RESOURCE_PATH]: 'protectedResource',
   '/openapi.json': 'openApi',
 } as const
 

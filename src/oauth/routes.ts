@@ -12,7 +12,7 @@ import type { TokenService } from './token-service.ts'
 
 /** What the endpoints need. */
 export interface OAuthRoutesOptions {
-  readonly service: Pick<TokenService, 'current' | 'discovery' | 'fastPath'>
+  readonly service: Pick<TokenService, 'current' | 'discovery' | 'protectedResource' | 'fastPath'>
   /** The description of the API. */
   readonly openApi: PublishedDocument
   /** How long clients may cache the key set, in seconds (Spec §8). */
@@ -36,6 +36,8 @@ export interface OAuthRoutes {
   readonly jwks: OAuthHandler
   /** `GET`, for both discovery addresses. */
   readonly discovery: OAuthHandler
+  /** `GET` (RFC 9728 §3.1). */
+  readonly protectedResource: OAuthHandler
   /** `GET`. */
   readonly openApi: OAuthHandler
 }
@@ -61,6 +63,7 @@ export function createOAuthRoutes(options: OAuthRoutesOptions): OAuthRoutes {
     revocation: createProviderEndpoint(endpoint),
     jwks: document(() => service.current.keySet),
     discovery: document(() => service.discovery),
+    protectedResource: document(() => service.protectedResource),
     openApi: document(() => openApi),
   }
 }

@@ -6,7 +6,7 @@
 import type { KeySnapshot } from '../app/keys/live-key-ring.ts'
 import type { KeyRing } from '../domain/keys/key-ring.ts'
 import type { Signer } from '../domain/ports/keys.ts'
-import { discoveryDocument } from './documents/discovery.ts'
+import { discoveryDocument, protectedResourceDocument } from './documents/discovery.ts'
 import { keySetOf } from './documents/jwks.ts'
 import { type PublishedDocument, publishDocument } from './documents/published-document.ts'
 import { temporarilyUnavailable } from './errors.ts'
@@ -23,14 +23,16 @@ interface Served {
 
 export class TokenService {
   readonly fastPath: FastPath
-  /** The same for every key ring. */
+  /** Both are the same for every key ring. */
   readonly discovery: PublishedDocument
+  readonly protectedResource: PublishedDocument
   readonly #options: ProviderOptions
   #current: Served
 
   constructor(options: ProviderOptions) {
     this.#options = options
     this.discovery = publishDocument(discoveryDocument(options.issuer, options))
+    this.protectedResource = publishDocument(protectedResourceDocument(options.issuer, options))
     this.#current = this.#serve({ ring: [], signer: null })
     this.fastPath = createFastPath(options)
   }

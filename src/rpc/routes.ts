@@ -76,7 +76,6 @@ function routerWith(
     isConnectOnly = false,
   }: { readonly options: RpcOptions; readonly callContexts: CallContexts; readonly isConnectOnly?: boolean },
 ): ConnectRouter {
-  const { audit, log } = options
   return createConnectRouter({
     ...connectOptions(MAX_MESSAGE_BYTES),
     grpc: !isConnectOnly,
@@ -89,8 +88,8 @@ function routerWith(
       callContexts,
     }),
     interceptors: [
-      translateErrors(log, callContexts),
-      auditRefusals(audit),
+      translateErrors(options, callContexts),
+      auditRefusals(options.audit),
       normalizeTexts(),
       reauthorize(access),
       createValidateInterceptor(),

@@ -89,7 +89,7 @@ describe('a call to the API', () => {
       status: 401,
       code: 'unauthenticated',
       reason: 'TOKEN_MISSING',
-      challenge: 'Bearer',
+      challenge: `Bearer resource_metadata="${server.baseUrl}/.well-known/oauth-protected-resource"`,
     })
   })
 
@@ -131,7 +131,7 @@ describe('a call to the API', () => {
       status: 401,
       code: 'unauthenticated',
       reason: 'TOKEN_INVALID',
-      challenge: 'Bearer error="invalid_token"',
+      challenge: `Bearer error="invalid_token", resource_metadata="${server.baseUrl}/.well-known/oauth-protected-resource"`,
     })
   })
 })
@@ -151,6 +151,8 @@ describe('a service user', () => {
       expect(await call('CreateWebKey', authorization)).toMatchObject({
         code: 'permission_denied',
         reason: 'PERMISSION_MISSING',
+        // RFC 6750 §3.1.
+        challenge: expect.stringMatching(/^Bearer error="insufficient_scope"/),
       })
     }
   })

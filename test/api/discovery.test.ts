@@ -1,6 +1,7 @@
 import { request } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import * as oauth from 'oauth4webapi'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
 
 const ADDRESSES = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']
@@ -107,6 +108,42 @@ describe.each(ADDRESSES)('the discovery document at %s', (address) => {
     const response = await instance.fetch(address, { method: 'HEAD', headers: { origin: 'https://app.example' } })
     expect([response.status, await response.text()]).toEqual([200, ''])
     expect(response.headers.get('access-control-allow-origin')).toBe('*')
+  })
+})
+
+describe('the metadata of the API as a protected resource [RFC 9728 §3]', () => {
+  const PATH = '/.well-known/oauth-protected-resource'
+
+  it('lead a client that knows nothing but the address of the API to the token endpoint', async () => {
+    const resource = new URL(instance.keyturn.baseUrl)
+    const options = { [oauth.allowInsecureRequests]: true }
+    const { authorization_servers: [issuer] = [] } = await oauth.processResourceDiscoveryResponse(
+      resource,
+      await oauth.resourceDiscoveryRequest(resource, options),
+    )
+    const server = await oauth.processDiscoveryResponse(
+      new URL(issuer!),
+      await oauth.discoveryRequest(new URL(issuer!), { ...options, algorithm: 'oauth2' }),
+    )
+    expect(server.token_endpoint).toBe(`${instance.keyturn.baseUrl}/oauth/v2/token`)
+  })
+
+  it('say how tokens are sent, and are where the challenge of a refused call says [RFC 9728 §5.1]', async () => {
+    const refused = await instance.fetch('/iam.webkey.v2.WebKeyService/ListWebKeys', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{}',
+    })
+    expect(refused.headers.get('www-authenticate')).toBe(
+      `Bearer resource_metadata="${instance.keyturn.baseUrl}${PATH}"`,
+    )
+    expect(await (await instance.fetch(PATH)).json()).toEqual({
+      resource: instance.keyturn.baseUrl,
+      authorization_servers: [instance.keyturn.baseUrl],
+      scopes_supported: ['urn:service:iam:org:project:id:service:aud'],
+      bearer_methods_supported: ['header'],
+      dpop_signing_alg_values_supported: ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'PS256', 'PS384', 'PS512'],
+    })
   })
 })
 

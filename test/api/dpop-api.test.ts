@@ -58,7 +58,8 @@ async function call(headers: Record<string, string>, at = instance.keyturn) {
 }
 
 const callWith = (dpop: string, at = instance.keyturn) => call({ authorization: `DPoP ${token}`, dpop }, at)
-const challenge = (error: string) => expect.stringMatching(new RegExp(`^DPoP error="${error}", algs="ES256 [\\w ]+"$`))
+const challenge = (error: string) =>
+  expect.stringMatching(new RegExp(`^DPoP error="${error}", algs="ES256 [\\w ]+", resource_metadata="`))
 
 describe('a bound token at the API [RFC 9449 §7]', () => {
   it.each(Object.keys(TRANSPORTS) as TransportName[])('with a proof is good for a call with %s', async (name) => {
@@ -83,6 +84,8 @@ describe('a bound token at the API [RFC 9449 §7]', () => {
       return (await fetch(instance.keyturn.listenUrl + path, { headers })).status
     }
     expect(await send('GET', path)).toBe(200)
+    // The same URL in other spellings (RFC 3986 §6.2.2).
+    expect(await send('GET', '/v2/./web%5fkeys')).toBe(200)
     expect(await send('POST', path)).toBe(401)
     expect(await send('GET', '/zitadel.webkey.v2.WebKeyService/ListWebKeys')).toBe(401)
   })

@@ -87,7 +87,7 @@ describe('a server', () => {
 
     const unused = () => {}
     const tokens = { token: unused, introspection: unused, revocation: unused }
-    const oauth = { ...tokens, jwks: unused, discovery: unused, openApi: unused }
+    const oauth = { ...tokens, jwks: unused, discovery: unused, protectedResource: unused, openApi: unused }
     const readiness = () => ({ ready: true, warnings: [] }) as const
     door.serve({ oauth, rpc: new Map(), console: [], readiness, canAdminister: () => true })
     await eventually(() => expect(watching.statuses).toEqual(['NOT_SERVING', 'SERVING']))

@@ -257,7 +257,7 @@ describe('the REST paths', () => {
     expect(await send('DELETE', '/v2/web_keys/%ff')).toMatchObject({ status: 400, body: { code: 3 } })
     const anonymous = await send('GET', '/v2/web_keys', { bearer: null })
     expect(anonymous).toMatchObject({ status: 401, body: { code: 16 } })
-    expect(anonymous.headers.get('www-authenticate')).toBe('Bearer')
+    expect(anonymous.headers.get('www-authenticate')).toMatch(/^Bearer resource_metadata=/)
   })
 
   it('take an id as one percent-encoded segment', async () => {

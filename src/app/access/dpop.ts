@@ -34,7 +34,7 @@ export interface RequestWithProof {
   /** The value of the header `DPoP`. */
   readonly proof: string
   readonly method: string
-  /** The path, in the normal form of URLs. */
+  /** The path. */
   readonly path: string
   /** The access token in the request, if there is one. */
   readonly accessToken?: string
@@ -83,7 +83,8 @@ export class Dpop {
     const at = now()
     const proof = await verifier.verify(jwt, at)
     const tokenHash = accessToken === undefined ? undefined : digest(accessToken)
-    assertProves(proof, { method, uri: baseUrl + path, tokenHash })
+    const uri = normalUri(baseUrl + path)
+    assertProves({ ...proof, uri: normalUri(proof.uri) }, { method, uri, tokenHash })
     const nonce = nonces.current(at)
     if (proof.nonce === undefined ? !isRecent(proof, at) : !nonces.isValid(proof.nonce, at)) {
       throw new DomainError('dpop_nonce_required', 'the DPoP proof must have the nonce of this response', {
@@ -131,6 +132,16 @@ export class Dpop {
     const expiresAt = new Date(now().getTime() + PROOF_LIFETIME_SECONDS * 1000)
     if (!(await uses.useAssertionOnce(id, expiresAt))) throw invalidProof('jti must not have been used before')
   }
+}
+
+/** Without query and fragment, in the normal form of URIs (RFC 9449 §4.3 check 9, RFC 3986 §6.2.2). */
+function normalUri(text: string): string {
+  const { origin, pathname } = new URL(text)
+  const normal = (encoded: string): string => {
+    const character = String.fromCharCode(Number.parseInt(encoded.slice(1), 16))
+    return /[\w.~-]/.test(character) ? character : encoded.toUpperCase()
+  }
+  return origin + pathname.replace(/%[\da-f]{2}/gi, normal)
 }
 
 /** The refusal of a token with the scheme `DPoP` that works for anyone who has it. */

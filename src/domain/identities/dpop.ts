@@ -46,7 +46,7 @@ export interface DpopProof {
   readonly proofId: string
   /** `htm`. */
   readonly method: string
-  /** `htu` in normal form, without query and fragment. */
+  /** `htu`. */
   readonly uri: string
   readonly issuedAt: Date
   readonly nonce: string | undefined

@@ -10,6 +10,9 @@ import type { TokenSettings } from './token-settings.ts'
 /** Asks for this service itself as audience, which calls to its API need. */
 export const SERVICE_AUDIENCE_SCOPE = 'urn:service:iam:org:project:id:service:aud'
 
+/** Where the metadata of this service as a protected resource are (RFC 9728 §3). */
+export const PROTECTED_RESOURCE_PATH = '/.well-known/oauth-protected-resource'
+
 /** Adds the user's roles to the token. */
 export const ROLES_SCOPE = 'urn:service:iam:org:projects:roles'
 

@@ -6,7 +6,7 @@
  */
 
 import { DPOP_ALGORITHMS } from '../../domain/identities/dpop.ts'
-import { STANDARD_SCOPES } from '../../domain/identities/token-grant.ts'
+import { SERVICE_AUDIENCE_SCOPE, STANDARD_SCOPES } from '../../domain/identities/token-grant.ts'
 import { ASSERTION_ALGORITHMS } from '../../domain/keys/assertion-algorithm.ts'
 import { KEY_ALGORITHM_NAMES } from '../../domain/keys/key-algorithm.ts'
 import type { ClientCertificateVerifier } from '../../domain/ports/verification.ts'
@@ -63,6 +63,21 @@ export function discoveryDocument(
     // Verifiers that are configured by discovery take this as the allow-list for access tokens, and read it once.
     id_token_signing_alg_values_supported: KEY_ALGORITHM_NAMES,
     ...(acceptsZitadelScopes ? Object.fromEntries(forZitadel) : {}),
+  }
+}
+
+/** Metadata of Keyturn's own API (RFC 9728 §2), by which clients learn where to get a token for it. */
+export function protectedResourceDocument(
+  issuer: string,
+  { certificates }: Pick<DiscoveryOptions, 'certificates'>,
+): Record<string, unknown> {
+  return {
+    resource: issuer,
+    authorization_servers: [issuer],
+    scopes_supported: [SERVICE_AUDIENCE_SCOPE],
+    bearer_methods_supported: ['header'],
+    dpop_signing_alg_values_supported: DPOP_ALGORITHMS,
+    ...(certificates === undefined ? {} : { tls_client_certificate_bound_access_tokens: true }),
   }
 }
 

@@ -27,18 +27,17 @@ export function connectRevocation(provider: Provider, options: RevocationAnswerO
   const requestOf = findJwtRequests(provider, 'revocation.error')
   return async (ctx) => {
     const request = requestOf(ctx)
-    if (request === undefined) return assertNoPersonalAccessToken(ctx)
-    await revoke(request, options)
-    // Also for a token that is not valid: it is what the client wants (RFC 7009 §2.2).
-    ctx.status = 200
-    ctx.body = ''
-    ctx.remove('content-type')
+    if (request !== undefined) await revoke(request, options)
+    else if (ctx.status === 200) assertNoPersonalAccessToken(ctx)
+    else return
+    // Also for a token that is not valid: it is what the client wants (RFC 7009 §2.2). Clients read JSON, though there is nothing to say.
+    ctx.body = {}
   }
 }
 
 /** oidc-provider answers 200 about every text that is no JWT, but a personal access token goes on working (RFC 7009 §2.2.1). */
-function assertNoPersonalAccessToken({ status, oidc: { params } }: KoaContextWithOIDC): void {
-  if (status !== 200 || typeof params?.token !== 'string' || !isPersonalAccessToken(params.token)) return
+function assertNoPersonalAccessToken({ oidc: { params } }: KoaContextWithOIDC): void {
+  if (typeof params?.token !== 'string' || !isPersonalAccessToken(params.token)) return
   throw new errors.UnsupportedTokenType(
     'a personal access token is not revoked here: call RevokePersonalAccessToken of iam.user.v2.ServiceUserService',
   )

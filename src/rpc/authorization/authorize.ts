@@ -11,8 +11,7 @@ import type { AuditTrail } from '../../app/audit/audit-trail.ts'
 import { ANONYMOUS } from '../../domain/audit.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { isPermission, type Permission } from '../../domain/identities/permission.ts'
-import type { Log } from '../../domain/ports/runtime.ts'
-import { toConnectError } from '../messages/errors.ts'
+import { type ErrorOptions, toConnectError } from '../messages/errors.ts'
 import { mapStream } from '../messages/streams.ts'
 import type { CallContexts } from '../protocol/call-context.ts'
 import { successorOf } from '../protocol/deprecation.ts'
@@ -41,7 +40,7 @@ export function byToken(access: Pick<Access, 'authenticate'>, callContexts: Call
 }
 
 /** What the gate needs. */
-export interface GateOptions {
+export interface GateOptions extends ErrorOptions {
   readonly authenticate: Authenticate
   readonly access: Pick<Access, 'authorize' | 'assertStorageReachable'>
   /** Throws {DomainError} `primary_region` if nothing can be changed here. */
@@ -51,7 +50,6 @@ export interface GateOptions {
   /** Whether deprecated services are served. */
   readonly servesDeprecated: boolean
   readonly callContexts: CallContexts
-  readonly log: Log
 }
 
 /**
@@ -66,7 +64,7 @@ export function authorize({
   permissionFor,
   servesDeprecated,
   callContexts,
-  log,
+  ...errors
 }: GateOptions): (context: HandlerContext) => Promise<void> {
   return async ({ requestHeader, responseHeader, method, values }) => {
     const { address: clientAddress } = callContexts.originOf(values)
@@ -74,7 +72,7 @@ export function authorize({
     const successor = successorOf(method.parent)
     if (successor !== undefined && !servesDeprecated) {
       // The answer is the same for every caller, so it needs no authentication.
-      const refusal = toConnectError(switchedOff(successor), requestHeader, log)
+      const refusal = toConnectError(switchedOff(successor), requestHeader, errors)
       callContexts.refused(values, refusal)
       throw refusal
     }
@@ -92,7 +90,7 @@ export function authorize({
       setActor(values, { ...entry, authority })
     } catch (error) {
       auditRefusal(audit, entry, error)
-      const refusal = toConnectError(error, requestHeader, log)
+      const refusal = toConnectError(error, requestHeader, errors)
       callContexts.refused(values, refusal)
       throw refusal
     }

@@ -61,7 +61,11 @@ export function openIdEndpoint(options: OpenIdEndpointOptions): OpenIdAnswers {
       try {
         await answer(req, res)
       } catch (error) {
-        const refusal = toConnectError(error, new Headers({ 'x-request-id': String(req.headers['x-request-id']) }), log)
+        const refusal = toConnectError(
+          error,
+          new Headers({ 'x-request-id': String(req.headers['x-request-id']) }),
+          options,
+        )
         requestContext.refused(req, labelOf(refusal))
         for (const [name, value] of refusal.metadata) res.setHeader(name, value)
         res.writeHead(codeToHttpStatus(refusal.code), {

@@ -37,7 +37,7 @@ export interface SessionEndpointOptions {
 
 /** Answers by method. */
 export function sessionEndpoint(options: SessionEndpointOptions): Readonly<Record<'GET' | 'POST' | 'DELETE', Answer>> {
-  const { sessions, access, baseUrl, tokenLifetimeSeconds, signInPath, requestContext, log } = options
+  const { sessions, access, baseUrl, tokenLifetimeSeconds, signInPath, requestContext } = options
   const isSecure = new URL(baseUrl).protocol === 'https:'
   const browserOf = (req: IncomingMessage) => {
     return { requestId: requestIdOf(headerOf(req)), clientAddress: requestContext.addressOf(req) }
@@ -59,7 +59,7 @@ export function sessionEndpoint(options: SessionEndpointOptions): Readonly<Recor
       try {
         await answer(req, res)
       } catch (error) {
-        const refusal = toConnectError(error, headerOf(req), log)
+        const refusal = toConnectError(error, headerOf(req), options)
         requestContext.refused(req, labelOf(refusal))
         for (const [name, value] of refusal.metadata) res.setHeader(name, value)
         const signIn = signInPath === null ? {} : { signInPath }

@@ -9,6 +9,7 @@ import { Code, ConnectError, type Interceptor } from '@connectrpc/connect'
 import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.js'
 import { DomainError, type DomainErrorCode, RETRY_AFTER_SECONDS } from '../../domain/errors.ts'
 import { DPOP_ALGORITHMS } from '../../domain/identities/dpop.ts'
+import { PROTECTED_RESOURCE_PATH } from '../../domain/identities/token-grant.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import { requestIdOf } from '../authorization/actor.ts'
 import type { CallContexts } from '../protocol/call-context.ts'
@@ -113,10 +114,10 @@ export function reasonOf(code: DomainErrorCode): string {
 }
 
 /** Translates errors of handlers and of the validation. Must be the outermost interceptor. */
-export function translateErrors(log: Log, callContexts: CallContexts): Interceptor {
+export function translateErrors(options: ErrorOptions, callContexts: CallContexts): Interceptor {
   return (next) => async (req) => {
     const translated = (error: unknown): ConnectError => {
-      const refusal = toConnectError(error, req.header, log)
+      const refusal = toConnectError(error, req.header, options)
       callContexts.refused(req.contextValues, refusal)
       return refusal
     }
@@ -130,9 +131,15 @@ export function translateErrors(log: Log, callContexts: CallContexts): Intercept
   }
 }
 
+/** What errors are made with. */
+export interface ErrorOptions {
+  readonly log: Log
+  readonly baseUrl: string
+}
+
 /** The error to send. An unexpected one is logged. */
-export function toConnectError(error: unknown, header: Headers, log: Log): ConnectError {
-  if (error instanceof DomainError) return fromDomainError(error, header)
+export function toConnectError(error: unknown, header: Headers, { log, baseUrl }: ErrorOptions): ConnectError {
+  if (error instanceof DomainError) return fromDomainError(error, header, baseUrl)
   if (error instanceof ConnectError)
     return error.code === Code.InvalidArgument ? invalidArgument(error) : bounded(error)
   const requestId = requestIdOf(header)
@@ -172,22 +179,28 @@ function shortened(text: string): string {
   return start.toWellFormed()
 }
 
-function fromDomainError(error: DomainError, header: Headers): ConnectError {
+function fromDomainError(error: DomainError, header: Headers, baseUrl: string): ConnectError {
   const [code, reason] = WIRE[error.code]
-  const headers = headersOf(error, isDpop(header) ? 'DPoP' : 'Bearer')
+  const headers = headersOf(error, header, baseUrl)
   const details = error.fields.length === 0 ? [] : fieldDetails(error.fields)
   return bounded(new ConnectError(error.message, code, headers, [errorInfo(reason, error.metadata), ...details]))
 }
 
-/** RFC 9110 §11.6.1 for 401, §10.2.3 for 503, RFC 6585 §4 for 429. Where HTTP does not show the status, they are trailers. */
-function headersOf({ code, metadata }: DomainError, scheme: 'Bearer' | 'DPoP'): Record<string, string> {
+/**
+ * RFC 9110 §11.6.1 for 401, RFC 6750 §3.1 for 403, RFC 9110 §10.2.3 for 503, RFC 6585 §4 for 429. Where HTTP does not show the status, they
+ * are trailers.
+ */
+function headersOf({ code, metadata }: DomainError, header: Headers, baseUrl: string): Record<string, string> {
   if (metadata.retry_after_seconds !== undefined) return { 'retry-after': metadata.retry_after_seconds }
   switch (WIRE[code][0]) {
     case Code.Unauthenticated:
       return {
-        'www-authenticate': challenge(code, scheme),
+        'www-authenticate': challenge(code, header, baseUrl),
         ...(metadata.dpop_nonce === undefined ? {} : { 'dpop-nonce': metadata.dpop_nonce }),
       }
+    case Code.PermissionDenied:
+      // A session of the console has no token that could have more rights.
+      return header.has('authorization') ? { 'www-authenticate': challenge(code, header, baseUrl) } : {}
     case Code.Unavailable:
       // A repeated call is another change.
       return code === 'change_not_in_force' ? {} : { 'retry-after': String(RETRY_AFTER_SECONDS) }
@@ -206,7 +219,7 @@ function isDpop(header: Headers): boolean {
   return /^DPoP\b/i.test(header.get('authorization') ?? '')
 }
 
-/** RFC 9449 §7.1 and §9. Other codes have the error of RFC 6750 §3.1. */
+/** RFC 9449 §7.1 and §9. */
 const DPOP_ERRORS: Partial<Record<DomainErrorCode, string>> = {
   token_bound: 'invalid_token',
   dpop_proof_invalid: 'invalid_dpop_proof',
@@ -216,10 +229,14 @@ const DPOP_ERRORS: Partial<Record<DomainErrorCode, string>> = {
 /** A 401 must have a challenge (RFC 9110 §15.5.2), and no scheme is registered for cookies. No browser asks for a password for it. */
 const CONSOLE_CHALLENGE = 'Cookie cookie-name="keyturn_console"'
 
-/** RFC 6750 §3.1: the challenge has no error code for a request without a token. */
-function challenge(code: DomainErrorCode, scheme: 'Bearer' | 'DPoP'): string {
-  if (code === 'token_missing') return 'Bearer'
+/** RFC 6750 §3.1, without an error code for a request without a token; RFC 9449 §7.1; RFC 9728 §5.1. */
+function challenge(code: DomainErrorCode, header: Headers, baseUrl: string): string {
   if (code === 'console_session_invalid' || code.startsWith('sign_in_')) return CONSOLE_CHALLENGE
-  if (scheme === 'Bearer' && DPOP_ERRORS[code] === undefined) return 'Bearer error="invalid_token"'
-  return `DPoP error="${DPOP_ERRORS[code] ?? 'invalid_token'}", algs="${DPOP_ALGORITHMS.join(' ')}"`
+  const metadata = `resource_metadata="${baseUrl}${PROTECTED_RESOURCE_PATH}"`
+  if (code === 'token_missing') return `Bearer ${metadata}`
+  const error = WIRE[code][0] === Code.PermissionDenied ? 'insufficient_scope' : (DPOP_ERRORS[code] ?? 'invalid_token')
+  const isBearer = !isDpop(header) && DPOP_ERRORS[code] === undefined
+  return isBearer
+    ? `Bearer error="${error}", ${metadata}`
+    : `DPoP error="${error}", algs="${DPOP_ALGORITHMS.join(' ')}", ${metadata}`
 }

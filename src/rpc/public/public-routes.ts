@@ -68,7 +68,8 @@ export function createPublicRpc({ serving, clock, log, ...options }: PublicRpcOp
   const stopping = new AbortController()
   const router = createConnectRouter({
     ...connectOptions(MAX_MESSAGE_BYTES),
-    interceptors: [translateErrors(log, callContexts)],
+    // No call needs a token, so no refusal says where to get one.
+    interceptors: [translateErrors({ log, baseUrl: '' }, callContexts)],
     shutdownSignal: stopping.signal,
   })
     .service(Health, healthService({ serving, administration, clock, originOf }))

@@ -127,6 +127,7 @@ export async function startTokenServer(options: TokenServerOptions) {
   const withoutFastPath = {
     fastPath: async () => undefined,
     discovery: service.discovery,
+    protectedResource: service.protectedResource,
     get current() {
       return service.current
     },

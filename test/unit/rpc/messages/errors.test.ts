@@ -6,6 +6,8 @@ import { DomainError } from '../../../../src/domain/errors.ts'
 import { toConnectError } from '../../../../src/rpc/messages/errors.ts'
 import { createRecordingLog } from '../../../support/log.ts'
 
+const OPTIONS = { log: createRecordingLog(), baseUrl: 'https://id.example.com' }
+
 const MUCH = '\u00e9'.repeat(20_000)
 
 /** What the validation throws. */
@@ -21,13 +23,13 @@ describe('the error for a refusal', () => {
     ['change_outcome_unknown', Code.Unknown],
   ] as const)('does not say when to repeat a change that is stored, or may be: %s', (reason, code) => {
     const refusal = new DomainError(reason, 'the change is stored, or may be')
-    const error = toConnectError(refusal, new Headers(), createRecordingLog())
+    const error = toConnectError(refusal, new Headers(), OPTIONS)
     expect([error.code, error.metadata.has('retry-after')]).toEqual([code, false])
   })
 
   it('says when to try again if the database cannot be reached [RFC 9110 §10.2.3]', () => {
     const refusal = new DomainError('storage_unavailable', 'the database cannot be reached')
-    const error = toConnectError(refusal, new Headers(), createRecordingLog())
+    const error = toConnectError(refusal, new Headers(), OPTIONS)
     expect([error.code, error.metadata.get('retry-after')]).toEqual([Code.Unavailable, '5'])
   })
 
@@ -38,7 +40,7 @@ describe('the error for a refusal', () => {
     ['many violations', () => violated(Array.from({ length: 10_000 }, (_, i) => `states[${i}]`))],
     ['a long violation', () => violated(['states', MUCH])],
   ])('is short, whatever the client has sent: %s', (_, fail) => {
-    const error = toConnectError(fail(), new Headers(), createRecordingLog())
+    const error = toConnectError(fail(), new Headers(), OPTIONS)
     const sizes = error.details.map((detail) =>
       'desc' in detail ? toBinary(detail.desc, create(detail.desc, detail.value)).byteLength : detail.value.byteLength,
     )
@@ -47,7 +49,7 @@ describe('the error for a refusal', () => {
   })
 
   it('has the violations that it has room for, and the reason after them', () => {
-    const error = toConnectError(violated(['states', MUCH]), new Headers(), createRecordingLog())
+    const error = toConnectError(violated(['states', MUCH]), new Headers(), OPTIONS)
     const [violations] = error.findDetails(ViolationsSchema)
     expect(violations?.violations.map(({ message }) => message)).toEqual(['states'])
     expect(error.details.map((detail) => 'desc' in detail && detail.desc.typeName)).toEqual([
@@ -61,7 +63,7 @@ describe('the error for a refusal', () => {
     const { rawMessage } = toConnectError(
       new ConnectError(`a${'\u{1f511}'.repeat(200)}`, Code.NotFound),
       new Headers(),
-      createRecordingLog(),
+      OPTIONS,
     )
     expect(rawMessage.isWellFormed()).toBe(true)
   })
