@@ -91,6 +91,10 @@ const project = z
         .max(200),
       'Its audiences: absolute URIs without a fragment.',
     ),
+    rolesClaim: z
+      .boolean()
+      .optional()
+      .describe('Whether tokens for it alone have the roles of the user in it as the claim roles too. Default: no.'),
   })
   .meta({ title: 'Project', description: 'A project with its roles, custom scopes and audiences.' })
 

@@ -7,6 +7,19 @@ export function isSameName(one: string, other: string): boolean {
   return spelling(one) === spelling(other)
 }
 
+/**
+ * The URI in one spelling: scheme and host in small letters, without the default port (RFC 3986 §6.2.2.1, §6.2.3). The rest stays as it is,
+ * because verifiers compare audiences as texts.
+ */
+export function normalUri(uri: string): string {
+  return uri.replace(/^[^:/?#]+:(?:\/\/[^/?#]*)?/, (start) =>
+    start
+      .toLowerCase()
+      .replace(/^(https:.*):443$/, '$1')
+      .replace(/^(http:.*):80$/, '$1'),
+  )
+}
+
 function spelling(uri: string): string {
   return uri.toLowerCase().replace(/\/+$/, '')
 }

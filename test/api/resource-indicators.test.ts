@@ -84,6 +84,19 @@ describe('a token that is requested for a resource [RFC 8707 §2]', () => {
     expect((await claimsFor([BILLING, baseUrl])).aud).toEqual([BILLING, baseUrl])
   })
 
+  it('has it as the project has it, however its scheme, host and default port are spelt [RFC 3986 §6.2]', async () => {
+    expect((await claimsFor(['HTTPS://Billing.Example:443/api'])).aud).toEqual([BILLING])
+    const { projectId } = payroll
+    const other = { projectId, audience: 'HTTPS://BILLING.example/api' }
+    expect(await refusalOf(admin.projects.addProjectAudience(other))).toMatchObject({
+      reason: 'PROJECT_AUDIENCE_TAKEN',
+    })
+    await admin.projects.addProjectAudience({ projectId, audience: 'HTTPS://Wages.Example/Api' })
+    const { audiences } = await admin.projects.listProjectAudiences({ projectId })
+    expect(audiences).toEqual([PAYROLL, 'https://wages.example/Api'])
+    await admin.projects.removeProjectAudience({ projectId, audience: 'https://WAGES.example/Api' })
+  })
+
   it('has the audiences that scopes ask for besides', async () => {
     const scope = `urn:service:iam:org:project:id:${billing.projectId}:aud`
     expect((await claimsFor([SHIPPING], { scope })).aud).toEqual([billing.projectId, SHIPPING])
@@ -104,7 +117,7 @@ describe('a resource that is refused as invalid_target [RFC 8707 §2]', () => {
     ['is an audience of a project in which the user has no role', PAYROLL],
     ['is unknown', 'https://unknown.example'],
     ['differs by a slash', `${SHIPPING}/`],
-    ['differs in case', SHIPPING.toUpperCase()],
+    ['differs in the case of its path', BILLING.replace('api', 'API')],
     ['has a fragment', `${SHIPPING}#x`],
     ['is relative', '/api'],
     ['is empty', ''],

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
+import { administrationOf } from '../support/administration.ts'
 import { formOf, type OAuthInstance, type Robot, refusal, seen, startOAuthInstance } from '../support/oauth-instance.ts'
 import { type SeededProject, seedProject } from '../support/seed.ts'
 
@@ -227,6 +228,19 @@ describe('the roles in a token [Spec §4.1]', () => {
   it('are an empty list for a user without roles', async () => {
     const { claims } = await granted(ROLES, await instance.addRobot({ project: billing }))
     expect(claims[OWN_ROLES_CLAIM]).toEqual([])
+  })
+
+  it('are in the claim `roles` too, once the project of the audience wants that [RFC 9068 §2.2.3.1]', async () => {
+    const { projectId } = shipping
+    const admin = await administrationOf(instance.keyturn)
+    const rolesClaimOf = async () => (await granted(`${ROLES} ${audienceScope(projectId)}`)).claims.roles
+    const set = (rolesClaim: boolean) =>
+      admin.projects.updateProject({ projectId, rolesClaim, updateMask: { paths: ['roles_claim'] } })
+    expect(await rolesClaimOf()).toBeUndefined()
+    expect((await set(true)).project).toMatchObject({ name: 'shipping', rolesClaim: true })
+    expect(await rolesClaimOf()).toEqual(['viewer'])
+    expect((await set(false)).project?.rolesClaim).toBe(false)
+    expect(await rolesClaimOf()).toBeUndefined()
   })
 
   it('are left out unless they are asked for', async () => {

@@ -66,10 +66,11 @@ export class Projects {
   }
 
   /** @throws {DomainError} `project_name_taken`. */
-  rename(actor: Actor, projectId: string, name: string): Promise<Project> {
-    return this.#changeExisting(actor, projectId, [], (project) =>
-      project.name === name ? project : { ...project, name },
-    )
+  update(actor: Actor, projectId: string, changes: Partial<Pick<Project, 'name' | 'rolesClaim'>>): Promise<Project> {
+    return this.#changeExisting(actor, projectId, [], (project) => {
+      const next = { ...project, ...changes }
+      return next.name === project.name && next.rolesClaim === project.rolesClaim ? project : next
+    })
   }
 
   /** @throws {DomainError} `project_has_users`. */

@@ -1,10 +1,9 @@
 /**
- * `keyturn projects list | create | rename | delete`, and the groups for roles, custom scopes and audiences.
+ * `keyturn projects list | create | rename | roles-claim | delete`, and the groups for roles, custom scopes and audiences.
  */
-
 import { create } from '@bufbuild/protobuf'
 import { createClient } from '@connectrpc/connect'
-import { Command } from 'commander'
+import { Argument, Command } from 'commander'
 import {
   CreateProjectResponseSchema,
   DeleteProjectResponseSchema,
@@ -29,6 +28,7 @@ export function projectsCommand(io: Io): Command {
   projects.addCommand(listCommand(io))
   projects.addCommand(createCommand(io))
   projects.addCommand(renameCommand(io))
+  projects.addCommand(rolesClaimCommand(io))
   projects.addCommand(deleteCommand(io))
   projects.addCommand(projectRolesCommand(io))
   projects.addCommand(projectScopesCommand(io))
@@ -89,6 +89,23 @@ function renameCommand(io: Io): Command {
         response,
         () => `renamed ${project} to ${name}: the client IDs of its users now end in @${name}`,
       )
+    })
+}
+
+function rolesClaimCommand(io: Io): Command {
+  return withRemoteOptions(new Command('roles-claim'))
+    .description('Put the roles of the user in the project into tokens for it as the claim "roles" too, or not.')
+    .argument('<project>', 'name or id')
+    .addArgument(new Argument('<switch>').choices(['on', 'off']))
+    .action(async (project: string, state: string, options: RemoteOptions) => {
+      const api = await openApi(io, options)
+      const projectId = await resolveProject(api, project)
+      const response = await createClient(ProjectService, api).updateProject({
+        projectId,
+        rolesClaim: state === 'on',
+        updateMask: { paths: ['roles_claim'] },
+      })
+      print(io, options, UpdateProjectResponseSchema, response, () => `the claim roles is ${state} for ${project}`)
     })
 }
 

@@ -31,7 +31,7 @@ export interface Configuration {
 }
 
 /** A project. */
-export type ProjectConfiguration = Pick<Project, 'name' | 'roles' | 'scopes' | 'audiences'>
+export type ProjectConfiguration = Pick<Project, 'name' | 'roles' | 'scopes' | 'audiences' | 'rolesClaim'>
 
 /** A service user. */
 export interface ServiceUserConfiguration

@@ -53,8 +53,13 @@ export function differencesOf(before: readonly Fact[], after: readonly Fact[]): 
   })
 }
 
-export function projectFacts({ roles, scopes, audiences }: Project): readonly Fact[] {
-  return [...items('roles', roles), ...items('scopes', scopes), ...items('audiences', audiences)]
+export function projectFacts({ roles, scopes, audiences, rolesClaim }: Project): readonly Fact[] {
+  return [
+    ...items('roles', roles),
+    ...items('scopes', scopes),
+    ...items('audiences', audiences),
+    value('roles_claim', yesOrNo(rolesClaim)),
+  ]
 }
 
 export function userFacts(user: ServiceUser, names: Names): readonly Fact[] {

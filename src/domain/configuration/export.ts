@@ -52,7 +52,7 @@ export function toConfiguration(
   for (const same of Map.groupBy(users, ({ projectName, name }) => `${projectName} ${name}`).values()) assertOne(same)
   return {
     projects: projects
-      .map(({ name, roles, scopes, audiences }) => ({ name, roles, scopes, audiences }))
+      .map(({ name, roles, scopes, audiences, rolesClaim }) => ({ name, roles, scopes, audiences, rolesClaim }))
       .toSorted(byName),
     serviceUsers: users
       .map((user) => toUser(user, references, clock))

@@ -73,7 +73,8 @@ function planProject(
 ): Extract<PlannedChange, { kind: 'project' }> {
   const name = { kind: 'project', name: wanted.name } as const
   if (before !== undefined) claim(path, name, before.projectId)
-  let next = before ?? createProject(options.newId(), wanted.name, options.moment.date)
+  const { rolesClaim } = wanted
+  let next = { ...(before ?? createProject(options.newId(), wanted.name, options.moment.date)), rolesClaim }
   for (const role of next.roles) if (!wanted.roles.includes(role)) next = removeRole(next, role)
   for (const scope of next.scopes) if (!wanted.scopes.includes(scope)) next = removeScope(next, scope)
   for (const audience of next.audiences) if (!wanted.audiences.includes(audience)) next = removeAudience(next, audience)

@@ -22,6 +22,8 @@ export interface Project {
   readonly projectId: string
   /** Unique in the instance; see `client-id.ts` for its form. */
   readonly name: string
+  /** Whether tokens for this project alone have the roles of the user in it as `roles` too (RFC 9068 §2.2.3.1). */
+  readonly rolesClaim: boolean
   readonly createdAt: Date
   /** Ordered by name, without repetition. */
   readonly roles: readonly string[]
@@ -41,7 +43,7 @@ export interface ProjectMember {
 
 /** A new project without roles, scopes and audiences. */
 export function createProject(projectId: string, name: string, at: Date): Project {
-  return { projectId, name, createdAt: at, roles: [], scopes: [], audiences: [] }
+  return { projectId, name, rolesClaim: false, createdAt: at, roles: [], scopes: [], audiences: [] }
 }
 
 /** The project, if there is one. @throws {DomainError} `project_not_found`. */
@@ -100,7 +102,7 @@ export function removeScope(project: Project, scope: string): Project {
 /**
  * Adding an audience that is there changes nothing.
  *
- * @param audience An absolute URI without a fragment. Audiences are compared character by character (RFC 7519 §4.1.3).
+ * @param audience An absolute URI without a fragment, as `normalUri` spells it.
  * @throws {DomainError} `audience_reserved` for the issuer, also in another spelling; `project_limit_reached`.
  */
 export function addAudience(project: Project, audience: string, issuer: string): Project {

@@ -37,6 +37,8 @@ export interface ServiceUser extends RevokedTokens, TokenSettings {
   readonly managedProjects: ReadonlyMap<string, ProjectMemberRole>
   /** Roles by the id of the project that they are roles of. */
   readonly projectRoles: ReadonlyMap<string, readonly string[]>
+  /** Those of these projects whose tokens have the claim `roles` too. */
+  readonly rolesClaimProjects: readonly string[]
   /** Custom scopes that are configured on the user's project and granted to the user. */
   readonly customScopes: readonly string[]
   /** The projects that the user may name as audience, its own and those in which it has a role, by their audiences, which are URIs. */
@@ -66,6 +68,7 @@ export function createServiceUser(facts: NewServiceUser, at: Date): ServiceUser 
     instanceRoles: [],
     managedProjects: new Map(),
     projectRoles: new Map(),
+    rolesClaimProjects: [],
     customScopes: [],
     projectsByAudience: new Map(),
     tokensRevokedAt: null,

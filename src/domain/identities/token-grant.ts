@@ -3,6 +3,7 @@
  *
  * Client authentication comes before it, signing after it.
  */
+import { normalUri } from '../uri.ts'
 import type { ServiceUser } from './service-user.ts'
 import type { RevokedTokens } from './token-revocation.ts'
 import type { TokenSettings } from './token-settings.ts'
@@ -95,7 +96,8 @@ export function decideTokenGrant(user: ServiceUser, request: TokenRequest): Gran
     if (!access.allowed) return { kind: 'denied', reason: 'scope_not_allowed', scope }
     if (access.audience !== undefined) audience.add(access.audience)
   }
-  for (const resource of request.resources ?? []) {
+  for (const requested of request.resources ?? []) {
+    const resource = normalUri(requested)
     const allowed = resource === request.serviceAudience || user.projectsByAudience.has(resource)
     if (!allowed) return { kind: 'denied', reason: 'resource_not_allowed', resource }
     audience.add(resource)
@@ -148,7 +150,10 @@ function roleClaims(user: ServiceUser, audience: ReadonlySet<string>): Record<st
   for (const item of audience) {
     const projectId = user.projectsByAudience.get(item) ?? item
     const roles = user.projectRoles.get(projectId)
-    if (roles !== undefined) claims[`urn:service:iam:org:project:${projectId}:roles`] = roles
+    if (roles === undefined) continue
+    claims[`urn:service:iam:org:project:${projectId}:roles`] = roles
+    // With another audience, roles of this project could be taken for roles there (RFC 9068 §5).
+    if (audience.size === 1 && user.rolesClaimProjects.includes(projectId)) claims.roles = roles
   }
   return claims
 }

@@ -12,13 +12,17 @@ const MAX_CLAIMS_LENGTH = 2000
 /** Claims that Keyturn sets itself, and one that binds a token to a key. They are never taken from a user, not even from the database. */
 const OWN: ReadonlySet<string> = new Set(['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'client_id', 'scope', 'cnf'])
 
-/** Further registered claims: of JWTs, access tokens (RFC 9068), token exchange, introspection, and OpenID Connect. */
+/**
+ * Further registered claims: of JWTs, access tokens (RFC 9068), token exchange, introspection, and OpenID Connect; and those from which
+ * verifiers take rights without being asked: of Entra ID, Keycloak, Auth0 and Spring Security.
+ */
 const REGISTERED: ReadonlySet<string> = new Set(
   (
     'roles groups entitlements auth_time acr amr act may_act authorization_details azp nonce at_hash c_hash s_hash sid sub_id sub_jwk ' +
     'events toe txn active token_type username token_introspection status vot vtm vct htm htu ath ' +
     'name given_name family_name middle_name nickname preferred_username profile picture website email email_verified gender ' +
-    'birthdate zoneinfo locale phone_number phone_number_verified address updated_at _claim_names _claim_sources'
+    'birthdate zoneinfo locale phone_number phone_number_verified address updated_at _claim_names _claim_sources ' +
+    'scp permissions role realm_access resource_access authorities tid'
   ).split(' '),
 )
 

@@ -29,11 +29,12 @@ export function fromConfiguration({
   rotationPolicy,
 }: Configuration): WireConfiguration {
   return create(ConfigurationSchema, {
-    projects: projects.map(({ name, roles, scopes, audiences }) => ({
+    projects: projects.map(({ name, roles, scopes, audiences, rolesClaim }) => ({
       name,
       roles: [...roles],
       scopes: [...scopes],
       audiences: [...audiences],
+      rolesClaim,
     })),
     serviceUsers: serviceUsers.map(fromUser),
     trustedIssuers: trustedIssuers.map(fromIssuer),

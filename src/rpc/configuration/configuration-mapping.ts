@@ -22,6 +22,7 @@ import type {
 import type { Mistake } from '../../domain/configuration/mistakes.ts'
 import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
 import { DEFAULT_ROTATION_POLICY, type RotationPolicy } from '../../domain/keys/rotation-policy.ts'
+import { normalUri } from '../../domain/uri.ts'
 import { toKeyOrigin } from '../federation/issuer-keys-mapping.ts'
 import { toMatch } from '../identities/client-certificate-service.ts'
 import { toMemberRole } from '../identities/project-member-mapping.ts'
@@ -48,7 +49,9 @@ export function toConfigurationText(wire: WireConfiguration = create(Configurati
   if (violations.length > 0) return { configuration: NOTHING, mistakes: violations }
   const reading = new Reading()
   const configuration = {
-    projects: wire.projects.map(({ name, roles, scopes, audiences }) => ({ name, roles, scopes, audiences })),
+    projects: wire.projects.map(({ name, roles, scopes, audiences, rolesClaim }) => {
+      return { name, roles, scopes, audiences: audiences.map(normalUri), rolesClaim }
+    }),
     serviceUsers: wire.serviceUsers.map((user, index) => toUser(user, `serviceUsers[${index}]`, reading)),
     trustedIssuers: wire.trustedIssuers.map((issuer, index) => toIssuer(issuer, `trustedIssuers[${index}]`, reading)),
     rotationPolicy: wire.rotationPolicy === undefined ? null : toPolicy(wire.rotationPolicy, reading),

@@ -9,6 +9,7 @@ import type { ProjectService } from '../../../gen/iam/project/v2/project_service
 import type { Projects } from '../../app/identities/projects.ts'
 import type { ServiceUsers } from '../../app/identities/service-users.ts'
 import type { Project, ProjectMember } from '../../domain/identities/project.ts'
+import { normalUri } from '../../domain/uri.ts'
 import { actorOf } from '../authorization/actor.ts'
 import { pathsOf } from '../messages/fields.ts'
 import { byName, fromMemory, listPage } from '../messages/paging.ts'
@@ -39,10 +40,13 @@ export function projectService(
     },
 
     async updateProject(req, context) {
-      // The name is all there is to change.
-      pathsOf(req.updateMask, ['name'])
-      if (req.name === '') throw invalidField('name', 'is required when update_mask has it')
-      return { project: fromProject(await projects.rename(actorOf(context), req.projectId, req.name)) }
+      const paths = pathsOf(req.updateMask, ['name', 'roles_claim'])
+      if (paths.has('name') && req.name === '') throw invalidField('name', 'is required when update_mask has it')
+      const changes = {
+        ...(paths.has('name') ? { name: req.name } : {}),
+        ...(paths.has('roles_claim') ? { rolesClaim: req.rolesClaim } : {}),
+      }
+      return { project: fromProject(await projects.update(actorOf(context), req.projectId, changes)) }
     },
 
     async deleteProject(req, context) {
@@ -85,7 +89,7 @@ export function projectService(
     async addProjectAudience(req, context) {
       // A URI that no URL parser accepts could never be requested.
       if (!URL.canParse(req.audience)) throw invalidField('audience', 'must be an absolute URI')
-      await projects.addAudience(actorOf(context), req.projectId, req.audience)
+      await projects.addAudience(actorOf(context), req.projectId, normalUri(req.audience))
       return {}
     },
 
@@ -96,7 +100,7 @@ export function projectService(
     },
 
     async removeProjectAudience(req, context) {
-      await projects.removeAudience(actorOf(context), req.projectId, req.audience)
+      await projects.removeAudience(actorOf(context), req.projectId, normalUri(req.audience))
       return {}
     },
 
@@ -123,8 +127,8 @@ export function projectService(
 }
 
 /** A project on the wire. Its roles, scopes and audiences have lists of their own. */
-function fromProject({ projectId, name, createdAt }: Project): WireProject {
-  return create(ProjectSchema, { projectId, name, creationDate: timestampFromDate(createdAt) })
+function fromProject({ projectId, name, rolesClaim, createdAt }: Project): WireProject {
+  return create(ProjectSchema, { projectId, name, rolesClaim, creationDate: timestampFromDate(createdAt) })
 }
 
 function isBehind(name: string, cursor: string): boolean {

@@ -60,7 +60,7 @@ export async function writeProjects(trx: Transaction<Tables>, changes: readonly 
       trx,
       pairs.flatMap(([before, next]) => (before === undefined ? [next] : [])),
     ),
-    await renameProjects(trx, pairs),
+    await updateProjects(trx, pairs),
   ]
   for (const part of PARTS) written.push(await writePart(trx, pairs, part))
   return written.includes(true)
@@ -72,6 +72,7 @@ function selectProjects(db: Kysely<Tables>) {
     .select((eb) => [
       'p.project_id',
       'p.name',
+      'p.roles_claim',
       'p.creation_date',
       jsonArrayFrom(
         eb.selectFrom('project_roles as r').whereRef('r.project_id', '=', 'p.project_id').select('r.role'),
@@ -89,6 +90,7 @@ function toProject(row: ProjectRow): Project {
   return {
     projectId: row.project_id,
     name: row.name,
+    rolesClaim: row.roles_claim,
     createdAt: row.creation_date,
     // Sorted here: the order of text in a database depends on its locale.
     roles: row.roles.map(({ role }) => role).sort(),
@@ -99,9 +101,10 @@ function toProject(row: ProjectRow): Project {
 
 async function insertProjects(trx: Transaction<Tables>, projects: readonly Project[]): Promise<boolean> {
   for (const some of inChunks(projects)) {
-    const rows = some.map(({ projectId, name, createdAt }) => ({
+    const rows = some.map(({ projectId, name, rolesClaim, createdAt }) => ({
       project_id: projectId,
       name,
+      roles_claim: rolesClaim,
       creation_date: createdAt,
     }))
     await trx.insertInto('projects').values(rows).execute()
@@ -109,12 +112,15 @@ async function insertProjects(trx: Transaction<Tables>, projects: readonly Proje
   return projects.length > 0
 }
 
-async function renameProjects(trx: Transaction<Tables>, pairs: readonly BeforeAndNext<Project>[]): Promise<boolean> {
-  const renamed = pairs.filter(([before, next]) => before !== undefined && next.name !== before.name)
-  for (const [, { projectId, name }] of renamed) {
-    await trx.updateTable('projects').set({ name }).where('project_id', '=', projectId).execute()
+async function updateProjects(trx: Transaction<Tables>, pairs: readonly BeforeAndNext<Project>[]): Promise<boolean> {
+  const changed = pairs.filter(
+    ([before, next]) => before !== undefined && (next.name !== before.name || next.rolesClaim !== before.rolesClaim),
+  )
+  for (const [, { projectId, name, rolesClaim }] of changed) {
+    const row = { name, roles_claim: rolesClaim }
+    await trx.updateTable('projects').set(row).where('project_id', '=', projectId).execute()
   }
-  return renamed.length > 0
+  return changed.length > 0
 }
 
 async function deleteProjects(trx: Transaction<Tables>, projectIds: readonly string[]): Promise<boolean> {

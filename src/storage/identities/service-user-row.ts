@@ -148,8 +148,9 @@ export function selectServiceUsers(db: Kysely<Tables>) {
       jsonArrayFrom(
         eb
           .selectFrom('user_project_roles as r')
+          .innerJoin('projects as q', 'q.project_id', 'r.project_id')
           .whereRef('r.user_id', '=', 'u.user_id')
-          .select(['r.project_id', 'r.role'])
+          .select(['r.project_id', 'r.role', 'q.roles_claim'])
           .orderBy('r.project_id'),
       ).as('project_roles'),
       jsonArrayFrom(eb.selectFrom('user_scopes as c').whereRef('c.user_id', '=', 'u.user_id').select('c.scope')).as(
@@ -220,6 +221,10 @@ export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): Service
       instanceRoles: sorted(listOf(row.instance_roles, ({ role }) => parseInstanceRole(role))),
       managedProjects: toManagedProjects(row.managed_projects),
       projectRoles: groupByProject(row.project_roles),
+      rolesClaimProjects: listOf(
+        row.project_roles.filter(({ roles_claim }) => roles_claim),
+        ({ project_id }) => project_id,
+      ),
       customScopes: sorted(listOf(row.scopes, ({ scope }) => scope)),
       projectsByAudience: mapOf(listOf(row.audiences, ({ audience, project_id }) => [audience, project_id])),
       tokenLifetimeSeconds: row.token_lifetime,

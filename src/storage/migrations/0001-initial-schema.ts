@@ -144,6 +144,7 @@ const IDENTITIES = [
     create table projects (
       project_id uuid primary key,
       name text not null,
+      roles_claim boolean not null default false,
       creation_date timestamptz(3) not null,
       -- Of the configuration that it belongs to.
       configuration_label text,

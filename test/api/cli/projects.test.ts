@@ -10,8 +10,10 @@ afterAll(() => terminal?.close())
 const keyturn = (...args: string[]) => terminal.run('projects', ...args)
 
 /** The projects as the API lists them, asked for without the command line. */
-async function projectsOfTheApi(): Promise<{ projectId: string; name: string }[]> {
-  const { projects } = await terminal.call<{ projects: { projectId: string; name: string }[] }>(
+type ListedProject = { projectId: string; name: string; rolesClaim?: boolean }
+
+async function projectsOfTheApi(): Promise<ListedProject[]> {
+  const { projects } = await terminal.call<{ projects: ListedProject[] }>(
     'iam.project.v2.ProjectService/ListProjects',
     {},
   )
@@ -74,6 +76,15 @@ describe('keyturn projects rename and delete', () => {
     expect(await idOf('third')).toBe(projectId)
     expect(await keyturn('delete', 'third')).toEqual(says('deleted third'))
     expect((await projectsOfTheApi()).map(({ name }) => name)).not.toContain('third')
+  })
+
+  it('puts roles into the claim roles of tokens, or not', async () => {
+    await keyturn('create', 'claimed')
+    const isOn = async () => (await projectsOfTheApi()).find(({ name }) => name === 'claimed')?.rolesClaim
+    expect(await keyturn('roles-claim', 'claimed', 'on')).toEqual(says('the claim roles is on for claimed'))
+    expect(await isOn()).toBe(true)
+    expect(await keyturn('roles-claim', 'claimed', 'off')).toEqual(says('the claim roles is off for claimed'))
+    await keyturn('delete', 'claimed')
   })
 
   it('does not delete a project with users', async () => {

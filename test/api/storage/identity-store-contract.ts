@@ -43,6 +43,7 @@ export function describeIdentityStore(current: () => Database): void {
         roles: [],
         scopes: [],
         audiences: [],
+        rolesClaim: false,
       })
       expect(await store().findProject(projectId)).toEqual(created)
       await operations().renameProject(projectId, 'invoicing')

@@ -125,6 +125,7 @@ export function describeInstanceReader(current: () => Database): void {
             [billing.projectId, ['reader', 'writer']],
             [shop.projectId, ['seller']],
           ]),
+          rolesClaimProjects: [],
           customScopes: ['a', 'b'],
           projectsByAudience: new Map(),
           tokensRevokedAt: null,

@@ -4,6 +4,7 @@ name: shop
 roles: [admin, reader]
 scopes: [orders.write]
 audiences: [https://api.shop.example]
+rolesClaim: true
 ---
 kind: ServiceUser
 project: shop

@@ -97,6 +97,13 @@ export declare type ProjectConfiguration = Message<"iam.config.v2.ProjectConfigu
    * @generated from field: repeated string audiences = 4;
    */
   audiences: string[];
+
+  /**
+   * Whether tokens for this project alone have the roles of the user in it as the claim `roles` too.
+   *
+   * @generated from field: bool roles_claim = 5;
+   */
+  rolesClaim: boolean;
 };
 
 /**

@@ -38,6 +38,14 @@ export declare type Project = Message<"iam.project.v2.Project"> & {
    * @generated from field: google.protobuf.Timestamp creation_date = 3;
    */
   creationDate?: Timestamp | undefined;
+
+  /**
+   * Whether tokens for this project alone that have the roles of their user have those in this project as the claim `roles` too (RFC 9068
+   * §2.2.3.1), where many verifiers look for them.
+   *
+   * @generated from field: bool roles_claim = 4;
+   */
+  rolesClaim: boolean;
 };
 
 /**

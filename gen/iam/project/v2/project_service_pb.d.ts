@@ -167,11 +167,18 @@ export declare type UpdateProjectRequest = Message<"iam.project.v2.UpdateProject
   name: string;
 
   /**
-   * What to change: `name`. Required.
+   * What to change: `name`, `roles_claim`. Required.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 3;
    */
   updateMask?: FieldMask | undefined;
+
+  /**
+   * Whether tokens for this project alone have the roles of the user in it as the claim `roles` too, if `update_mask` has `roles_claim`.
+   *
+   * @generated from field: bool roles_claim = 4;
+   */
+  rolesClaim: boolean;
 };
 
 /**
@@ -535,8 +542,8 @@ export declare type AddProjectAudienceRequest = Message<"iam.project.v2.AddProje
   projectId: string;
 
   /**
-   * The audience: an absolute URI without a fragment (RFC 8707 §2), up to 200 characters. It is compared character by character. Not the
-   * issuer.
+   * The audience: an absolute URI without a fragment (RFC 8707 §2), up to 200 characters. Scheme and host are stored in small letters and without
+   * the default port, as tokens have it. Not the issuer.
    *
    * @generated from field: string audience = 2;
    */
@@ -875,7 +882,7 @@ export declare const ProjectService: GenService<{
     output: typeof ListProjectsResponseSchema;
   },
   /**
-   * Renames a project. Clients must use the new client IDs from then on. Errors: `already_exists`
+   * Renames a project, or decides about the claim `roles`. Clients must use the new client IDs from then on. Errors: `already_exists`
    * (`PROJECT_NAME_TAKEN`).
    *
    * @generated from rpc iam.project.v2.ProjectService.UpdateProject

@@ -1,7 +1,7 @@
 /**
  * Projects, and service users with what they may do.
  */
-import type { ColumnType } from 'kysely'
+import type { ColumnType, Generated } from 'kysely'
 
 /** By name. */
 export interface IdentityTables {
@@ -19,6 +19,7 @@ export interface IdentityTables {
 export interface ProjectTable {
   project_id: string
   name: string
+  roles_claim: Generated<boolean>
   creation_date: ColumnType<Date, Date, never>
   /** Of the configuration that it belongs to. Null: of none. */
   configuration_label: ColumnType<string | null, string | null | undefined>

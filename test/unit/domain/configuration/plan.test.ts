@@ -9,7 +9,7 @@ import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-po
 import { after } from '../../../../src/domain/time.ts'
 import { afterPlan, EMPTY, NOW, planOf, planOptions } from './planned-instance.ts'
 
-const SHOP = { name: 'shop', roles: ['reader'], scopes: [], audiences: [] }
+const SHOP = { name: 'shop', roles: ['reader'], scopes: [], audiences: [], rolesClaim: false }
 
 const ROBOT: ServiceUserConfiguration = {
   project: 'shop',
@@ -154,7 +154,7 @@ describe('the last owner', () => {
 describe('an audience', () => {
   const urn = 'urn:shop'
   const state = applied({ ...withUsers(), projects: [{ ...SHOP, audiences: [urn] }] })
-  const bank = { name: 'bank', roles: [], scopes: [], audiences: [urn] }
+  const bank = { name: 'bank', roles: [], scopes: [], audiences: [urn], rolesClaim: false }
 
   it('moves from one project to another in one step', () => {
     expect(linesOf({ ...withUsers(), projects: [bank, SHOP] }, state).toSorted()).toEqual([

@@ -48,6 +48,7 @@ const project = (name: string): fc.Arbitrary<ProjectConfiguration> =>
     roles: fc.subarray(['reader', 'writer', 'admin']),
     scopes: fc.subarray(['a.read', 'a.write']),
     audiences: fc.subarray([`https://${name}.example.com`, `https://${name}.example.org`]),
+    rolesClaim: fc.boolean(),
   })
 
 function user(projects: readonly ProjectConfiguration[], name: string): fc.Arbitrary<ServiceUserConfiguration> {

@@ -26,7 +26,7 @@ function codeOf(act: () => unknown): string | undefined {
 describe('a project', () => {
   it('begins without roles, scopes and audiences', () => {
     const facts = { projectId: 'project-1', name: 'billing', createdAt: new Date(0) }
-    expect(project).toEqual({ ...facts, roles: [], scopes: [], audiences: [] })
+    expect(project).toEqual({ ...facts, roles: [], scopes: [], audiences: [], rolesClaim: false })
   })
 
   it('keeps its roles in order and each one once', () => {

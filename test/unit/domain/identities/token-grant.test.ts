@@ -34,6 +34,7 @@ const user: ServiceUser = {
     ['granted', ['reader', 'auditor']],
     ['revoked', []],
   ]),
+  rolesClaimProjects: [],
   customScopes: ['invoices:write'],
   projectsByAudience: new Map([
     ['https://own.example', 'own'],
@@ -181,6 +182,20 @@ describe('the role claims of a token', () => {
     })
   })
 
+  it('tell roles as `roles` too, if the one project that the token is for wants that [RFC 9068 §2.2.3.1]', () => {
+    const rolesFor = (resources: readonly string[], scope = ROLES_SCOPE) => {
+      const decision = decide(scope, { rolesClaimProjects: ['granted'] }, { resources })
+      return decision.kind === 'granted' ? decision.roleClaims.roles : decision
+    }
+    expect(rolesFor(['https://granted.example'])).toEqual(['reader', 'auditor'])
+    expect(rolesFor([], `${ROLES_SCOPE} ${audienceScope('granted')}`)).toEqual(['reader', 'auditor'])
+    expect(rolesFor(['https://own.example'])).toBeUndefined()
+    expect(rolesFor(['https://granted.example'], 'openid')).toBeUndefined()
+    // Another service could take the roles of this project for roles of its own.
+    expect(rolesFor(['https://granted.example', 'https://own.example'])).toBeUndefined()
+    expect(rolesFor(['https://granted.example', serviceAudience])).toBeUndefined()
+  })
+
   it('never tell instance roles', () => {
     expect(JSON.stringify(granted(`${ROLES_SCOPE} ${SERVICE_AUDIENCE_SCOPE}`))).not.toContain('IAM_OWNER')
   })
@@ -235,7 +250,7 @@ describe('a token is denied', () => {
     },
   )
 
-  it.each(['https://own.example/', 'https://OWN.example', 'own', 'urn:elsewhere', '', '__proto__'])(
+  it.each(['https://own.example/', 'https://own.example/other', 'own', 'urn:elsewhere', '', '__proto__'])(
     'when a resource is no audience of a project that is within reach: %j [RFC 8707 §2]',
     (resource) => {
       const denied = { kind: 'denied', reason: 'resource_not_allowed', resource }

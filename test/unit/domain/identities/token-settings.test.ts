@@ -61,6 +61,13 @@ describe('the claims of a user', () => {
       'roles',
       'email',
       'active',
+      'scp',
+      'permissions',
+      'realm_access',
+      'resource_access',
+      'authorities',
+      'role',
+      'tid',
     ],
     ...['urn:service:iam:org:project:roles', 'urn:zitadel:iam:org:project:roles', '__proto__'],
   ])('may not have the name %s, which has a meaning already', (name) => {
