@@ -1,13 +1,14 @@
 /**
- * Makes `gen/` from `proto/`: the code of the server, the proto files for clients in `gen/proto/`, and `gen/openapi.json`. The JSON schema of
- * configuration files comes from `src/configuration-files/`.
+ * Makes `gen/` from `proto/`: the code of the server, the proto files for clients in `gen/proto/`, `gen/openapi.json`, and the
+ * JSON schema of configuration files.
  *
  * Takes the folder to make `gen/` in, which is the project's unless it is named.
  */
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readVersion } from '../src/config/version.ts'
+import { configurationSchema } from './configuration-schema.ts'
 
 const folder = process.argv[2] ?? '.'
 
@@ -28,11 +29,10 @@ lint:
     - google
 `,
 )
-// Loaded here, not above: it is made of the generated code too.
-const { configurationJsonSchema } = await import('../src/configuration-files/json-schema.ts')
+const openApi = JSON.parse(readFileSync(join(folder, 'gen/openapi.json'), 'utf8'))
 writeFileSync(
   join(folder, 'gen/configuration.schema.json'),
-  `${JSON.stringify(configurationJsonSchema(readVersion()), null, 2)}\n`,
+  `${JSON.stringify(configurationSchema(openApi, readVersion()), null, 2)}\n`,
 )
 
 function buf(...args: string[]): void {

@@ -1,13 +1,19 @@
 /**
  * Reads a configuration out of its files: the message that the server gets, what only the command line does, and the place of each value.
+ *
+ * A document is the JSON form of `iam.config.v2.Configuration` (decision 40). All of them together are one configuration.
  */
-import type { z } from 'zod'
-import type { Configuration } from '../../gen/iam/config/v2/configuration_pb.js'
+import { create, fromJson, type JsonObject } from '@bufbuild/protobuf'
+import {
+  type Configuration,
+  ConfigurationSchema,
+  type ServiceUserConfiguration,
+} from '../../gen/iam/config/v2/configuration_pb.js'
+import { isSecretJwk } from '../domain/keys/jwk-members.ts'
+import { decodingMistakes } from './decoding-mistakes.ts'
 import { ConfigurationMistakes, type FileMistake, formatPlace, inOrderOf, type Place } from './mistakes.ts'
-import { type ConfigurationDocument, configurationDocument } from './schema.ts'
 import { documentsOf, type SourceDocument, type SourceFile, type ValuePath } from './source-documents.ts'
-import { sameTarget } from './target-address.ts'
-import { configurationOf, LISTS } from './to-message.ts'
+import { sameTarget, targetRefusal } from './target-address.ts'
 
 /** A client secret that shall be handed over. */
 export interface SecretRequest {
@@ -20,6 +26,7 @@ export interface SecretRequest {
 
 /** What the files say. */
 export interface FileConfiguration {
+  /** Without `generateSecret`, which a server refuses. */
   readonly configuration: Configuration
   /** The users with `generateSecret`, in the order of the files. */
   readonly secrets: readonly SecretRequest[]
@@ -29,11 +36,14 @@ export interface FileConfiguration {
   located(mistakes: readonly { readonly path: string; readonly message: string }[]): FileMistake[]
 }
 
-/** A valid document and where it stands. */
-interface Found<Document extends ConfigurationDocument = ConfigurationDocument> {
-  readonly document: Document
+/** A document that could be read, and where it stands. */
+interface Found {
+  readonly part: Configuration
   readonly source: SourceDocument
 }
+
+const PRIVATE_KEY =
+  'it is a private key: write the public key only, and replace this key, which others may have read by now'
 
 /** @throws {ConfigurationMistakes} with all mistakes that can be known without the server. */
 export function parseConfiguration(files: readonly SourceFile[]): FileConfiguration {
@@ -41,17 +51,27 @@ export function parseConfiguration(files: readonly SourceFile[]): FileConfigurat
   const documents = files.map((file) => ({ file, sources: documentsOf(file, mistakes) }))
   const sources = documents.flatMap((each) => each.sources)
   const found = sources.flatMap((source): Found[] => {
-    const { success, data, error } = configurationDocument.safeParse(source.value)
-    if (success) return [{ document: data, source }]
-    mistakes.push(...error.issues.flatMap((issue) => mistakesOf(issue, source)))
-    return []
+    const wrong = decodingMistakes(ConfigurationSchema, source.value)
+    mistakes.push(...wrong.map(({ path, part, message }) => mistakeAt(source, { path, part, message })))
+    if (wrong.length > 0) return []
+    const part = fromJson(ConfigurationSchema, source.value as JsonObject)
+    mistakes.push(...privateKeysIn(part).map((path) => mistakeAt(source, { path, message: PRIVATE_KEY })))
+    return [{ part, source }]
   })
-  mistakes.push(...duplicatesIn(found))
+  const secrets = found.flatMap((each) => secretsIn(each, mistakes))
+  mistakes.push(...twice(found, secrets))
   if (sources.length === 0 && mistakes.length === 0) mistakes.push({ field: '', message: 'there is no document in it' })
   if (mistakes.length > 0) throw new ConfigurationMistakes(inOrderOf(files, mistakes))
+  const parts = found.map(({ part }) => part)
+  const rotationPolicy = parts.find((part) => part.rotationPolicy !== undefined)?.rotationPolicy
   return {
-    configuration: configurationOf(found.map(({ document }) => document)),
-    secrets: found.flatMap(secretRequestOf),
+    configuration: create(ConfigurationSchema, {
+      projects: parts.flatMap((part) => part.projects),
+      serviceUsers: parts.flatMap((part) => part.serviceUsers).map(withoutSecret),
+      trustedIssuers: parts.flatMap((part) => part.trustedIssuers),
+      ...(rotationPolicy === undefined ? {} : { rotationPolicy }),
+    }),
+    secrets,
     emptyFiles: documents.filter((each) => each.sources.length === 0).map(({ file }) => file.name),
     located: (others) =>
       inOrderOf(
@@ -61,123 +81,99 @@ export function parseConfiguration(files: readonly SourceFile[]): FileConfigurat
   }
 }
 
-function secretRequestOf({ document, source }: Found): SecretRequest[] {
-  if (document.kind !== 'ServiceUser' || document.generateSecret === undefined) return []
-  const { project, name, generateSecret } = document
-  return [{ project, name, into: generateSecret.into, place: source.place(['generateSecret', 'into']) }]
-}
-
-type Issue = z.core.$ZodIssue
-
-function mistakesOf(issue: Issue, source: SourceDocument): FileMistake[] {
-  const { path } = issue
-  if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => {
-      const at = [...path, key]
-      return { ...source.place(at, 'key'), field: fieldOf(at), message: 'there is no such field' }
-    })
-  }
-  if (issue.code === 'invalid_union' && issue.path.length === 1 && path[0] === 'kind') {
-    return [{ ...source.place(path), field: 'kind', message: `it must be one of ${Object.keys(LISTS).join(', ')}` }]
-  }
-  if (issue.code === 'invalid_key') {
-    const [reason] = issue.issues
-    return [{ ...source.place(path, 'key'), field: fieldOf(path), message: reason?.message ?? issue.message }]
-  }
-  return [{ ...source.place(path), field: fieldOf(path), message: messageOf(issue) }]
-}
-
-function messageOf(issue: Issue): string {
-  if (issue.code === 'invalid_type') {
-    const [, received] = /^Invalid input: .* received (\w+)$/.exec(issue.message) ?? []
-    if (received === undefined) return issue.message
-    if (received === 'undefined') return 'it is required'
-    const isPlain = issue.expected === 'string' && ['number', 'boolean'].includes(received)
-    return `it must be ${article(issue.expected)}, and is ${article(received)}${isPlain ? ': put it in quotes' : ''}`
-  }
-  if (issue.code === 'invalid_value') return `it must be one of ${issue.values.join(', ')}`
-  return issue.message.replace(/^Invalid input: /, '').replace(/^Too (?:big|small): expected \w+ /, 'it must be ')
-}
-
-function article(type: string): string {
-  if (type === 'null') return 'empty'
-  const name = { record: 'object', int: 'whole number' }[type] ?? type
-  return `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`
+function mistakeAt(
+  source: SourceDocument,
+  { path, part, message }: { readonly path: ValuePath; readonly part?: 'key' | 'value'; readonly message: string },
+): FileMistake {
+  return { ...source.place(path, part), field: fieldOf(path), message }
 }
 
 /** A path as people write it, such as `publicKeys[0].kty`. */
 function fieldOf(path: ValuePath): string {
-  return path
-    .map((step) =>
-      typeof step === 'number'
-        ? `[${step}]`
-        : /^\w+$/.test(String(step))
-          ? `.${String(step)}`
-          : `[${JSON.stringify(step)}]`,
+  const steps = path.map((step) => {
+    if (typeof step === 'number') return `[${step}]`
+    return /^\w+$/.test(step) ? `.${step}` : `[${JSON.stringify(step)}]`
+  })
+  return steps.join('').replace(/^\./, '')
+}
+
+function withoutSecret({ generateSecret: _, ...user }: ServiceUserConfiguration): ServiceUserConfiguration {
+  return user
+}
+
+/** The paths of private keys, which must not be sent. */
+function privateKeysIn({ serviceUsers, trustedIssuers }: Configuration): ValuePath[] {
+  return [
+    ...serviceUsers.flatMap(({ publicKeys }, user) =>
+      publicKeys.flatMap(({ publicJwk }, index): ValuePath[] =>
+        isPrivate(publicJwk) ? [['serviceUsers', user, 'publicKeys', index, 'publicJwk']] : [],
+      ),
+    ),
+    ...trustedIssuers.flatMap(({ keys }, issuer): ValuePath[] =>
+      keys?.source.case === 'jwks' && isPrivate(keys.source.value) ? [['trustedIssuers', issuer, 'keys', 'jwks']] : [],
+    ),
+  ]
+}
+
+/** Whether a text is a private JWK, or a JWK Set with one. */
+function isPrivate(text: string): boolean {
+  try {
+    const value = JSON.parse(text)
+    return [value, ...(Array.isArray(value?.keys) ? value.keys : [])].some(
+      (key) => typeof key === 'object' && key !== null && isSecretJwk(key),
     )
-    .join('')
-    .replace(/^\./, '')
-}
-
-/** Resources that stand in the files twice, and targets of two secrets. */
-function duplicatesIn(found: readonly Found[]): FileMistake[] {
-  const first = new Map<string, Place>()
-  return found.flatMap(({ document, source }) =>
-    namesOf(document).flatMap(({ name, path }) => {
-      const other = first.get(name)
-      const place = source.place(path)
-      if (other === undefined) {
-        first.set(name, place)
-        return []
-      }
-      return [{ ...place, field: fieldOf(path), message: `${name} is at ${formatPlace(other)} already` }]
-    }),
-  )
-}
-
-function namesOf(document: ConfigurationDocument): { name: string; path: ValuePath }[] {
-  switch (document.kind) {
-    case 'Project':
-      return [{ name: `the project ${document.name}`, path: ['name'] }]
-    case 'ServiceUser': {
-      const { project, name, generateSecret } = document
-      const user = { name: `the service user ${name}@${project}`, path: ['name'] }
-      if (generateSecret === undefined || generateSecret.into.startsWith('command:')) return [user]
-      return [user, { name: `a secret into ${sameTarget(generateSecret.into)}`, path: ['generateSecret', 'into'] }]
-    }
-    case 'TrustedIssuer':
-      return [{ name: `the trusted issuer ${document.issuer}`, path: ['issuer'] }]
-    case 'RotationPolicy':
-      return [{ name: 'a rotation policy', path: ['kind'] }]
+  } catch {
+    return false
   }
 }
 
+function secretsIn({ part, source }: Found, mistakes: FileMistake[]): SecretRequest[] {
+  return part.serviceUsers.flatMap(({ project, name, generateSecret }, index) => {
+    if (generateSecret === undefined) return []
+    const { into } = generateSecret
+    const path = ['serviceUsers', index, 'generateSecret', 'into']
+    const message = targetRefusal(into)
+    if (message !== undefined) mistakes.push(mistakeAt(source, { path, message }))
+    return [{ project, name, into, place: source.place(path) }]
+  })
+}
+
+/** What one configuration cannot have twice. The server looks for resources of one name. */
+function twice(found: readonly Found[], secrets: readonly SecretRequest[]): FileMistake[] {
+  const policies = found
+    .filter(({ part }) => part.rotationPolicy !== undefined)
+    .map(({ source }) => ({
+      name: 'a rotation policy',
+      field: 'rotationPolicy',
+      place: source.place(['rotationPolicy'], 'key'),
+    }))
+  const targets = secrets
+    .filter(({ into }) => !into.startsWith('command:'))
+    .map(({ into, place }) => ({ name: `a secret into ${sameTarget(into)}`, field: 'generateSecret.into', place }))
+  const first = new Map<string, Place>()
+  return [...policies, ...targets].flatMap(({ name, field, place }) => {
+    const other = first.get(name)
+    if (other !== undefined) return [{ ...place, field, message: `${name} is at ${formatPlace(other)} already` }]
+    first.set(name, place)
+    return []
+  })
+}
+
+/** In the document whose part of the list has the item. */
 function locate(found: readonly Found[], field: string, message: string): FileMistake {
   const [, list = '', index, rest = ''] = /^(\w+)(?:\[(\d+)\])?(.*)$/s.exec(field) ?? []
-  const ofKind = found.filter(({ document }) => LISTS[document.kind] === list)
-  const source = ofKind[list === LISTS.RotationPolicy ? 0 : Number(index)]?.source
-  // Such as a limit on the whole of it.
-  if (source === undefined) return { field, message }
-  const path = pathIn(source.value, rest)
-  return { ...source.place(path), field: fieldOf(path), message }
-}
-
-/**
- * The path in a document that stands for one in the message. A list of the message that is an object in files is in the order of its members, and
- * what only the message has, such as `match` of a certificate, is left out.
- */
-function pathIn(document: unknown, field: string): ValuePath {
-  const path: PropertyKey[] = []
-  let value = document
-  for (const [, index, name = ''] of field.matchAll(/\[(\d+)\]|\.?(\w+)/g)) {
-    if (typeof value !== 'object' || value === null) break
-    if (index !== undefined) {
-      const step = Array.isArray(value) ? Number(index) : Object.keys(value)[Number(index)]
-      if (step === undefined) break
-      path.push(step)
-    } else if (!Array.isArray(value) && Object.hasOwn(value, name)) path.push(name)
-    else continue
-    value = (value as Record<PropertyKey, unknown>)[path.at(-1) as PropertyKey]
+  const inner = [...rest.matchAll(/\[(\d+)\]|\.?(\w+)/g)].map(([, step, name = '']) => (step ? Number(step) : name))
+  let before = 0
+  for (const { part, source } of found) {
+    const value = part[list as keyof Configuration]
+    if (index === undefined && list === 'rotationPolicy' && value !== undefined) {
+      return mistakeAt(source, { path: [list, ...inner], message })
+    }
+    if (index === undefined || !Array.isArray(value)) continue
+    const own = Number(index) - before
+    if (own < value.length) return mistakeAt(source, { path: [list, own, ...inner], message })
+    before += value.length
   }
-  return path
+  // Such as a limit on the whole of it.
+  return { field, message }
 }

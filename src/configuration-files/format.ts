@@ -1,16 +1,13 @@
 /**
- * Documents as the text of a file.
+ * A configuration as the text of a file.
  */
 import type { JsonObject } from '@bufbuild/protobuf'
 import { Document, visit } from 'yaml'
 import { printable } from '../domain/printable.ts'
 
-/**
- * YAML with one document each, or a JSON array. Ends with a line break. What a terminal would not show stands as an escape sequence, which
- * JSON and the double quotes of YAML both have.
- */
-export function formatDocuments(documents: readonly JsonObject[], format: 'yaml' | 'json'): string {
-  const text = format === 'json' ? `${JSON.stringify(documents, null, 2)}\n` : documents.map(toYaml).join('---\n')
+/** Ends with a line break. What a terminal would not show stands as an escape sequence, which JSON and the double quotes of YAML both have. */
+export function formatFile(json: JsonObject, format: 'yaml' | 'json'): string {
+  const text = format === 'json' ? `${JSON.stringify(json, null, 2)}\n` : toYaml(json)
   return text.split('\n').map(printable).join('\n')
 }
 

@@ -5,22 +5,13 @@
 import { posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const LABEL = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?'
-const SUBDOMAIN = '[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*'
-/** As Kubernetes names a namespace (RFC 1123 label) and a Secret (RFC 1123 subdomain). */
-const KUBERNETES = `kubernetes://${LABEL}/(?=.{1,253}$)${SUBDOMAIN}`
-
-/** The forms, for the JSON schema too. What else holds of a file is in `targetRefusal`. */
-export const TARGET_PATTERN = String.raw`^(?:${KUBERNETES}|file:///.+|command:\S.*)$`
-
-const FORMS = new RegExp(TARGET_PATTERN)
 const CONTROL = /\p{Cc}/u
 
 /** Why an address cannot be a target; undefined if it can. */
 export function targetRefusal(into: string): string | undefined {
   const path = into.startsWith('file:') ? decoded(into.slice('file://'.length)) : undefined
   if (CONTROL.test(path ?? into)) return 'it has a control character, such as NUL or a line break'
-  if (!FORMS.test(into)) return 'it is kubernetes://namespace/name, file:///path or command:program arguments'
+  if (!/^(?:file:\/\/\/.+|command:\S.*)$/.test(into)) return 'it is file:///path or command:program arguments'
   if (!into.startsWith('file:') || (path !== undefined && isWholePath(path, into))) return undefined
   return (
     'it is file:// and the whole path of a file: without . and .. as names, empty names, a query or a fragment; ' +

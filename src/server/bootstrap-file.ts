@@ -43,7 +43,7 @@ export interface BootstrapFile {
 }
 
 const NO_OWNER =
-  'give it an enabled ServiceUser with instanceRoles [IAM_OWNER] and with a public key or a federated identity, which administers the instance'
+  'give it an enabled service user with instanceRoles [INSTANCE_ROLE_IAM_OWNER] and with a public key or a federated identity, which administers the instance'
 
 /**
  * The configuration of `KEYTURN_BOOTSTRAP_FILE`; null if there is none, or the instance is not empty.

@@ -35,16 +35,15 @@ async function ownerFile(extra = ''): Promise<string> {
   const jwk = JSON.stringify(await exportJWK(keys.publicKey))
   return fileWith(
     'bootstrap.yaml',
-    `kind: Project
-name: platform
----
-kind: ServiceUser
-project: platform
-name: administrator
-instanceRoles: [IAM_OWNER]
-publicKeys:
-  - ${jwk}
-${extra}`,
+    `projects:
+  - name: platform
+serviceUsers:
+  - project: platform
+    name: administrator
+    instanceRoles: [INSTANCE_ROLE_IAM_OWNER]
+    publicKeys:
+      - publicJwk: '${jwk}'
+${extra.replaceAll(/^(?=.)/gm, '    ')}`,
   )
 }
 
@@ -124,13 +123,15 @@ describe('a bootstrap file', () => {
   })
 
   it('with mistakes stops the start, and each is named with its line', async () => {
-    const message = await refused(await ownerFile('scopes: [orders.write]\nprojectRoles: { shop: [admin] }\n'))
+    const message = await refused(
+      await ownerFile('scopes: [orders.write]\nprojectRoles: [{ project: shop, roles: [admin] }]\n'),
+    )
     expect(message).toMatch(/bootstrap\.yaml:\d+:\d+: .*there is no project shop/)
     expect(message).toMatch(/bootstrap\.yaml:\d+:\d+: .*has no scope "orders\.write"/)
   })
 
   it('without an owner who can prove itself stops the start', async () => {
-    const file = await fileWith('ownerless.json', JSON.stringify([{ kind: 'Project', name: 'platform' }]))
+    const file = await fileWith('ownerless.json', JSON.stringify({ projects: [{ name: 'platform' }] }))
     expect(await refused(file)).toContain('ownerless.json has no owner')
   })
 

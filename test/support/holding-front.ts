@@ -1,5 +1,5 @@
 /**
- * A server in front of another one, which holds a call of the API for ever.
+ * A server in front of another one, which holds a call of the API, for ever or until it is released.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -17,12 +17,15 @@ export interface HoldingFront {
   readonly baseUrl: string
   /** Holds this call from now on, and no other. Resolves when it is held. */
   hold(call: HeldCall): Promise<void>
+  /** Passes the response on that is kept back. */
+  release(): void
   close(): Promise<unknown>
 }
 
 /** Starts one. @param listenUrl Of the server behind it. */
 export async function startFront(listenUrl: string): Promise<HoldingFront> {
   let held: (HeldCall & { readonly onHeld: () => void }) | undefined
+  const released = Promise.withResolvers<void>()
   const server = createServer(async (incoming, outgoing) => {
     const body = await buffer(incoming)
     const call = held !== undefined && incoming.url?.endsWith(`/${held.method}`) ? held : undefined
@@ -31,7 +34,10 @@ export async function startFront(listenUrl: string): Promise<HoldingFront> {
     const headers = { authorization, 'content-type': type }
     const response = await fetch(`${listenUrl}${incoming.url}`, { method: 'POST', headers, body })
     const answer = Buffer.from(await response.arrayBuffer())
-    if (call !== undefined) return call.onHeld()
+    if (call !== undefined) {
+      call.onHeld()
+      await released.promise
+    }
     outgoing.writeHead(response.status, { 'content-type': 'application/json' }).end(answer)
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -41,6 +47,10 @@ export async function startFront(listenUrl: string): Promise<HoldingFront> {
       new Promise<void>((onHeld) => {
         held = { ...call, onHeld }
       }),
+    release: () => {
+      held = undefined
+      released.resolve()
+    },
     close: () => {
       server.closeAllConnections()
       return new Promise((closed) => server.close(closed))

@@ -23,7 +23,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   config: ['crypto', 'node:', 'zod'],
   telemetry: ['domain', 'app', 'config', 'oauth', 'rpc', 'http', 'node:', 'pino', 'prom-client', '@opentelemetry/'],
   'secret-files': ['domain', 'config', 'crypto', 'node:', 'zod'],
-  'configuration-files': ['domain', 'gen', 'node:', '@bufbuild/', 'yaml', 'zod'],
+  'configuration-files': ['domain', 'gen', 'node:', '@bufbuild/', 'yaml'],
   server: [
     'domain',
     'app',

@@ -1,14 +1,14 @@
 /**
  * `keyturn apply`: brings an instance to the state that files describe, and hands new client secrets over.
  */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { create, type JsonObject, toJson } from '@bufbuild/protobuf'
 import { Command } from 'commander'
 import {
   type ApplyConfigurationResponse,
   ApplyConfigurationResponseSchema,
 } from '../../../gen/iam/config/v2/config_service_pb.js'
-import { readVersion } from '../../config/version.ts'
-import { configurationJsonSchema } from '../../configuration-files/json-schema.ts'
 import { printable } from '../../domain/printable.ts'
 import { refusalReasonOf, withMessage } from '../api-error.ts'
 import { confirm, type YesOption, yesOption } from '../confirm.ts'
@@ -21,6 +21,9 @@ import { type FileOptions, readConfiguration, withFileOptions } from './file-opt
 import { formatPlan, formatResult } from './plan-text.ts'
 import { isDifferent, type Planned, planOf } from './planned.ts'
 import { cleanUpTargets, type HandedOver, handOverSecrets, prepareHandOver, userOf } from './secrets/hand-over.ts'
+
+/** Made by `npm run generate`. */
+const SCHEMA = join(import.meta.dirname, '../../../gen/configuration.schema.json')
 
 interface ApplyOptions extends FileOptions, YesOption {
   readonly reason?: string
@@ -35,8 +38,7 @@ export function applyCommand(io: Io): Command {
     .addOption(yesOption())
     .option('--schema', 'print the JSON schema of the documents, and do nothing else')
     .action(async (options: ApplyOptions) => {
-      if (options.schema === true)
-        io.stdout.write(`${JSON.stringify(configurationJsonSchema(readVersion()), null, 2)}\n`)
+      if (options.schema === true) io.stdout.write(readFileSync(SCHEMA, 'utf8'))
       else {
         const progress = new ApplyProgress()
         await untilInterrupted(

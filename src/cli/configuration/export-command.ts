@@ -1,10 +1,11 @@
 /**
  * `keyturn export`: an instance, or some projects of it, as a file of a configuration.
  */
+import { create, type JsonObject, toJson } from '@bufbuild/protobuf'
 import { Command, Option } from 'commander'
 import { ConfigService } from '../../../gen/iam/config/v2/config_service_pb.js'
-import { formatDocuments } from '../../configuration-files/format.ts'
-import { documentsFrom } from '../../configuration-files/to-documents.ts'
+import { ConfigurationSchema } from '../../../gen/iam/config/v2/configuration_pb.js'
+import { formatFile } from '../../configuration-files/format.ts'
 import { connect } from '../api-client.ts'
 import type { ConnectionOptions } from '../connection/target.ts'
 import type { Io } from '../io.ts'
@@ -31,15 +32,18 @@ export function exportCommand(io: Io): Command {
     .addOption(new Option('--json', 'short for --output json').conflicts('output'))
     .action(async ({ project = [], label = '', output, json, ...options }: ExportOptions) => {
       const configs = await connect(io, options, ConfigService)
-      const { configuration } = await configs.exportConfiguration({ projects: [...project], label })
-      const missing = project.find((name) => !configuration?.projects.some((exported) => exported.name === name))
+      const { configuration = create(ConfigurationSchema) } = await configs.exportConfiguration({
+        projects: [...project],
+        label,
+      })
+      const missing = project.find((name) => !configuration.projects.some((exported) => exported.name === name))
       if (missing !== undefined) {
         throw new Error(
           `there is no project ${JSON.stringify(missing)}${label === '' ? '' : ` with the label ${label}`}`,
         )
       }
-      const documents = configuration === undefined ? [] : documentsFrom(configuration)
-      if (documents.length === 0 && label !== '') throw new Error(`nothing has the label ${label}`)
-      io.stdout.write(formatDocuments(documents, json === true ? 'json' : (output ?? 'yaml')))
+      const exported = toJson(ConfigurationSchema, configuration) as JsonObject
+      if (Object.keys(exported).length === 0 && label !== '') throw new Error(`nothing has the label ${label}`)
+      io.stdout.write(formatFile(exported, json === true ? 'json' : (output ?? 'yaml')))
     })
 }

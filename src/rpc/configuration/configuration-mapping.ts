@@ -39,6 +39,8 @@ interface ReadConfiguration {
 
 const NOTHING: ConfigurationText = { projects: [], serviceUsers: [], trustedIssuers: [], rotationPolicy: null }
 
+const NO_HAND_OVER = 'only "keyturn apply" hands a client secret over, and the server none'
+
 const validator = createValidator()
 
 /** Reads a configuration. With values that break a rule, nothing else of it is looked at. */
@@ -115,6 +117,7 @@ function toUser(wire: WireServiceUser, path: string, reading: Reading): ServiceU
   const { enabled = true, clientCredentialsEnabled = true, boundTokensRequired, certificateBoundTokens } = wire
   const dateOf = (expirationDate: Parameters<typeof toDate>[0], place: string): Date | null =>
     reading.read(`${place}.expirationDate`, () => toDate(expirationDate, 'expiration_date'), null)
+  if (wire.generateSecret !== undefined) reading.mistakes.push(mistakeAt(`${path}.generateSecret`, NO_HAND_OVER))
   return {
     project,
     name,

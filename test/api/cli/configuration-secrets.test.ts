@@ -40,8 +40,8 @@ async function run(...args: string[]): Promise<Ended> {
 /** Writes the file of a configuration with the user, whose secret goes somewhere. */
 async function configuration(into: string): Promise<string> {
   const path = join(folder, 'shop.yaml')
-  const text = ['kind: Project', 'name: shop', '---', 'kind: ServiceUser', 'project: shop', `name: ${user}`]
-  await writeFile(path, [...text, 'generateSecret:', `  into: ${into}`].join('\n'))
+  const text = ['projects:', '  - name: shop', 'serviceUsers:', '  - project: shop', `    name: ${user}`]
+  await writeFile(path, [...text, '    generateSecret:', `      into: ${into}`].join('\n'))
   return path
 }
 
@@ -61,14 +61,6 @@ async function works(credentials: { client_id: string; client_secret: string }):
   const { token_endpoint, base_url } = await terminal.server.admin()
   return (await requestToken({ token_endpoint, base_url, ...credentials }, 'openid')) !== ''
 }
-
-/** A kubectl that keeps Secrets as files, and how it was called. */
-const KUBECTL = `
-  tr '\\0' ' ' < /proc/$$/cmdline >> "$STORE/calls"; env >> "$STORE/calls"
-  case "$1" in
-    get) [ ! -e "$STORE/$5.$3" ] || echo "secret/$3" ;;
-    create) cat > "$STORE/manifest"; cp "$STORE/manifest" "$STORE/shop.stored"; echo "secret/stored created" ;;
-  esac`
 
 describe('a client secret into a file', () => {
   it('is a credentials file for its owner only, and is handed over once', async () => {
@@ -102,7 +94,7 @@ describe('a client secret into a file', () => {
       code: 1,
       stderr:
         'keyturn: the configuration has a mistake, and nothing was changed\n' +
-        `${path}:8:9: generateSecret.into: file://${target}: there is something already, which is not replaced: remove it to get a new secret\n`,
+        `${path}:7:13: generateSecret.into: file://${target}: there is something already, which is not replaced: remove it to get a new secret\n`,
     })
     expect(await readFile(target, 'utf8')).toBe('mine')
     expect(await terminal.lines('users', 'list')).not.toContainEqual(expect.stringContaining(`${user} `))
@@ -142,7 +134,7 @@ describe('a client secret into a file', () => {
     expect((await readdir(folder)).toSorted()).toEqual(kept)
     // The same beside another change.
     await copy()
-    await writeFile(path, (await readFile(path, 'utf8')).replace('name: shop', 'name: shop\nroles: [reader]'))
+    await writeFile(path, (await readFile(path, 'utf8')).replace('name: shop', 'name: shop\n    roles: [reader]'))
     expect(await apply(path)).toMatchObject({ code: 0, stdout: expect.stringContaining('1 changed'), stderr: '' })
     expect((await readdir(folder)).toSorted()).toEqual(kept)
   })
@@ -155,98 +147,6 @@ describe('a client secret into a file', () => {
     const clientId = expect.stringMatching(/@shop$/)
     expect(JSON.parse(stdout).secrets).toEqual([{ project: 'shop', name: user, into, clientId, secretId }])
     expect(stdout).not.toMatch(SECRET)
-  })
-})
-
-describe('a client secret into Kubernetes', () => {
-  it('is made by kubectl from its standard input, and never an argument or a variable', async () => {
-    writeProgram(bin, 'kubectl', KUBECTL)
-    const path = await configuration('kubernetes://shop/stored')
-    const { code, stdout, stderr } = await apply(path)
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    const manifest = JSON.parse(await readFile(join(folder, 'manifest'), 'utf8'))
-    expect(manifest).toMatchObject({ kind: 'Secret', type: 'Opaque', metadata: { namespace: 'shop', name: 'stored' } })
-    const [client_id, client_secret] = ['client_id', 'client_secret'].map((key) =>
-      Buffer.from(manifest.data[key], 'base64').toString(),
-    ) as [string, string]
-    expect(await works({ client_id, client_secret })).toBe(true)
-    const calls = await readFile(join(folder, 'calls'), 'utf8')
-    expect(calls).toContain('kubectl create --filename -')
-    for (const secret of [client_secret, manifest.data.client_secret]) expect(calls + stdout).not.toContain(secret)
-    expect(await apply(path)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^no difference/), stderr: '' })
-  })
-
-  it('is not generated without kubectl, or where there is a Secret already', async () => {
-    writeProgram(bin, 'kubectl', 'echo "Error: no cluster" >&2; exit 1')
-    const path = await configuration('kubernetes://shop/taken')
-    const place = `${path}:8:9: generateSecret.into: kubernetes://shop/taken`
-    expect((await apply(path)).stderr).toContain(`${place}: kubectl ended with exit code 1: Error: no cluster\n`)
-    writeProgram(bin, 'kubectl', 'echo secret/taken')
-    expect((await apply(path)).stderr).toContain(`${place}: there is something already`)
-    await rm(join(bin, 'kubectl'))
-    const env = { KEYTURN_DATA_DIR: terminal.server.dataDir, PATH: bin }
-    expect((await runKeyturnInProcess(['apply', '-f', path], env)).stderr).toContain(
-      `${place}: cannot run kubectl: ENOENT; it has to be installed where this command runs, and on its PATH\n`,
-    )
-    expect(await terminal.lines('users', 'list')).not.toContainEqual(expect.stringContaining(`${user} `))
-  })
-})
-
-describe('a kubectl that fails', () => {
-  const server = 'Error from server'
-  const noCluster = 'The connection to the server localhost:8080 was refused - did you specify the right host or port?'
-  it.each([
-    [
-      'may not read Secrets',
-      `${server} (Forbidden): secrets "s" is forbidden: User "jane" cannot get resource "secrets" in the namespace "shop"`,
-      'its user needs the verbs get and create for secrets in the namespace shop',
-    ],
-    [
-      'is not logged in',
-      'error: You must be logged in to the server (Unauthorized)',
-      'log it in to the cluster, or give it another context',
-    ],
-    [
-      'reaches no cluster',
-      `E1123 15:00:00.000000 7 memcache.go:265] "Unhandled Error"\nE1123 15:00:01.000000 7 memcache.go:265] "Unhandled Error"\n${noCluster}`,
-      'check its context: kubectl config current-context',
-    ],
-  ])('because it %s says so in one line before anything is changed, and what to do', async (_, said, advice) => {
-    writeProgram(bin, 'kubectl', `cat >&2 <<'END'\n${said}\nEND\nexit 1`)
-    const path = await configuration('kubernetes://shop/s')
-    expect(await apply(path)).toMatchObject({
-      code: 1,
-      stderr:
-        'keyturn: the configuration has a mistake, and nothing was changed\n' +
-        `${path}:8:9: generateSecret.into: kubernetes://shop/s: kubectl ended with exit code 1: ${said.split('\n').at(-1)}; ${advice}\n`,
-    })
-  })
-
-  it.each([
-    [
-      'the namespace is missing',
-      `${server} (NotFound): error when creating "STDIN": namespaces "shop" not found`,
-      'make the namespace first: kubectl create namespace shop',
-    ],
-    [
-      'it may not make Secrets',
-      `${server} (Forbidden): error when creating "STDIN": secrets is forbidden: User "jane" cannot create resource "secrets"`,
-      'its user needs the verbs get and create for secrets in the namespace shop',
-    ],
-  ])('because %s says so in one line without the secret, and what to do', async (_, said, advice) => {
-    const secret = `secret=$(sed 's/.*"client_secret":"\\([^"]*\\)".*/\\1/')`
-    writeProgram(
-      bin,
-      'kubectl',
-      `case $1 in create) ${secret}; cat >&2 <<END\n${said}\n  in $secret\nEND\nexit 1 ;;\nesac`,
-    )
-    const { stdout, stderr } = await apply(await configuration('kubernetes://shop/s'))
-    expect(stderr).toBe(
-      `keyturn: no client secret of ${user}@shop was handed over into kubernetes://shop/s: kubectl ended with exit code 1: ` +
-        `${said}; in ***; ${advice}; the secret was deleted again\n`,
-    )
-    expect(stdout + stderr).not.toMatch(SECRET)
-    expect(await secrets()).toEqual([])
   })
 })
 
@@ -296,13 +196,7 @@ describe('a client secret into a command', () => {
     const path = await configuration('command:/does/not/exist')
     const target = join(folder, 'other.json')
     const text = await readFile(path, 'utf8')
-    const other = [
-      '---',
-      'kind: ServiceUser',
-      'project: shop',
-      `name: ${user}-other`,
-      `generateSecret: {into: "file://${target}"}`,
-    ]
+    const other = ['  - project: shop', `    name: ${user}-other`, `    generateSecret: {into: "file://${target}"}`]
     await writeFile(path, [text, ...other].join('\n'))
     const { code, stdout, stderr } = await apply(path)
     expect({ code, stdout }).toEqual({

@@ -16,7 +16,8 @@ let front: HoldingFront
 let folder: string
 let credentials: string
 let env: Record<string, string>
-let kubectl: HeldProgram & { readonly hold: string }
+let store: HeldProgram & { readonly hold: string }
+let program: string
 beforeAll(async () => {
   terminal = await openTerminal()
   front = await startFront(terminal.server.listenUrl)
@@ -25,9 +26,9 @@ beforeAll(async () => {
   credentials = join(folder, 'admin.json')
   await writeFile(credentials, JSON.stringify({ ...(await terminal.server.admin()), base_url: front.baseUrl }))
   const bin = join(folder, 'bin')
-  kubectl = holdIn(bin, 'kubectl')
-  writeProgram(bin, 'kubectl', `case $1 in create) cat > /dev/null; ${kubectl.hold}; exit 1 ;; esac`)
-  env = { KEYTURN_DATA_DIR: terminal.server.dataDir, PATH: `${bin}:${process.env.PATH}` }
+  store = holdIn(bin, 'store')
+  program = writeProgram(bin, 'store', `cat > /dev/null; ${store.hold}; exit 1`)
+  env = { KEYTURN_DATA_DIR: terminal.server.dataDir }
 })
 afterAll(async () => {
   await front?.close()
@@ -35,11 +36,13 @@ afterAll(async () => {
 })
 
 async function file(name: string, users: Readonly<Record<string, string>> = {}): Promise<string> {
-  const documents = Object.entries(users).map(
-    ([user, into]) => `---\nkind: ServiceUser\nproject: ${name}\nname: ${user}\ngenerateSecret: { into: "${into}" }\n`,
-  )
+  const serviceUsers = Object.entries(users).map(([user, into]) => ({
+    project: name,
+    name: user,
+    generateSecret: { into },
+  }))
   const path = join(folder, `${name}.yaml`)
-  await writeFile(path, `kind: Project\nname: ${name}\n${documents.join('')}`)
+  await writeFile(path, JSON.stringify({ projects: [{ name }], serviceUsers }))
   return path
 }
 
@@ -87,12 +90,12 @@ describe('an apply that is interrupted', () => {
   it('while secrets are handed over says which were', async () => {
     const path = await file('handing', {
       first: `file://${folder}/first.json`,
-      second: 'kubernetes://shop/second',
+      second: `command:${program}`,
       third: `file://${folder}/third.json`,
     })
     // No call is held.
     void front.hold({ method: 'None', when: 'before' })
-    const { stdout, ...ended } = await interruptedAt(kubectl.waits(), path)
+    const { stdout, ...ended } = await interruptedAt(store.waits(), path)
     expect(stdout).toMatch(/^applied: 4 created, 0 changed, 0 deleted \(version \d+\)$/m)
     const version = /applied: .*\(version (\d+)\)/.exec(stdout)?.[1]
     expect(ended).toMatchObject(
@@ -101,7 +104,7 @@ describe('an apply that is interrupted', () => {
           'second@handing; not handed over: third@handing. Apply it again for those that are missing',
       ),
     )
-    await kubectl.release()
+    await store.release()
   })
 
   it('is an error for programs too', async () => {

@@ -28,45 +28,25 @@ let user: string
 let folder: string
 let bin: string
 let env: Record<string, string>
-let kubectl: HeldProgram & { readonly hold: string }
+let store: HeldProgram & { readonly hold: string }
 beforeEach(async () => {
   count += 1
   user = `user-${count}`
   folder = join(terminal.server.dataDir, user)
   bin = join(folder, 'bin')
   await mkdir(folder)
-  env = { KEYTURN_DATA_DIR: terminal.server.dataDir, PATH: `${bin}:${process.env.PATH}`, STORE: folder }
-  kubectl = holdIn(bin, 'kubectl')
-  useKubectl('cat > "$STORE/stored"')
+  env = { KEYTURN_DATA_DIR: terminal.server.dataDir, STORE: folder }
+  store = holdIn(bin, 'store')
 })
-
-/** A kubectl that has one Secret, if it is stored. */
-function useKubectl(create: string): void {
-  writeProgram(bin, 'kubectl', `case $1 in get) [ ! -e "$STORE/stored" ] || echo secret/s ;; create) ${create} ;; esac`)
-}
-
-const TARGETS = {
-  kubernetes: {
-    into: () => `kubernetes://shop/${user}`,
-    arrived: async () => {
-      const { data } = JSON.parse(await readFile(join(folder, 'stored'), 'utf8'))
-      const [client_id, client_secret] = ['client_id', 'client_secret'].map((key) =>
-        Buffer.from(data[key], 'base64').toString(),
-      )
-      return { client_id: client_id ?? '', client_secret: client_secret ?? '' }
-    },
-  },
-  file: {
-    into: () => `file://${folder}/secret.json`,
-    arrived: async () => JSON.parse(await readFile(join(folder, 'secret.json'), 'utf8')),
-  },
-} as const
 
 async function writeConfiguration(into: string): Promise<string> {
   const path = join(folder, 'shop.yaml')
   await writeFile(
     path,
-    `kind: Project\nname: shop\n---\nkind: ServiceUser\nproject: shop\nname: ${user}\ngenerateSecret: { into: "${into}" }\n`,
+    JSON.stringify({
+      projects: [{ name: 'shop' }],
+      serviceUsers: [{ project: 'shop', name: user, generateSecret: { into } }],
+    }),
   )
   return path
 }
@@ -98,16 +78,14 @@ async function expectArrived(path: string, credentials: { client_id: string; cli
   expect(await requestToken({ token_endpoint, base_url, ...credentials }, 'openid')).not.toBe('')
 }
 
-describe.each(['kubernetes', 'file'] as const)('an apply with a secret into %s, killed', (kind) => {
-  const { into, arrived } = TARGETS[kind]
-
+describe('an apply with a secret into a file, killed', () => {
   it.each([
     ['before anything is applied', { method: 'ApplyConfiguration', when: 'before' }, 0],
     ['when it is applied', { method: 'ApplyConfiguration', when: 'after' }, 0],
     ['before the secret is generated', { method: 'GenerateClientSecret', when: 'before' }, 0],
     ['when the secret is generated', { method: 'GenerateClientSecret', when: 'after' }, 1],
   ] as const)('%s, hands a secret over when it is run again', async (_, call, lost) => {
-    const path = await writeConfiguration(into())
+    const path = await writeConfiguration(`file://${folder}/secret.json`)
     await killAt(path, front.hold(call), true)
     const { code, stdout, stderr } = await apply(path)
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('handed over') })
@@ -116,38 +94,16 @@ describe.each(['kubernetes', 'file'] as const)('an apply with a secret into %s, 
     // The one that was lost is named, so that it can be deleted.
     if (lost === 0) expect(stderr).toBe('')
     else expect(stderr).toMatch(new RegExp(`^warning: .* never used and is not at its target.*: ${ids[0]}\n$`))
-    await expectArrived(path, await arrived())
-  })
-})
-
-describe('an apply with a secret into kubernetes, killed', () => {
-  it('while kubectl has the secret and has not stored it, hands another one over when it is run again', async () => {
-    const path = await writeConfiguration(TARGETS.kubernetes.into())
-    useKubectl(`cat > /dev/null; ${kubectl.hold}; exit 1`)
-    await killAt(path, kubectl.waits(), false)
-    await kubectl.release()
-    useKubectl('cat > "$STORE/stored"')
-    expect(await apply(path)).toMatchObject({ code: 0, stdout: expect.stringContaining('handed over') })
-    expect(await secretIds()).toHaveLength(2)
-    await expectArrived(path, await TARGETS.kubernetes.arrived())
-  })
-
-  it('when kubectl has stored the secret, hands no other one over', async () => {
-    const path = await writeConfiguration(TARGETS.kubernetes.into())
-    useKubectl(`cat > "$STORE/stored"; ${kubectl.hold}`)
-    await killAt(path, kubectl.waits(), false)
-    await kubectl.release()
-    await expectArrived(path, await TARGETS.kubernetes.arrived())
-    expect(await secretIds()).toHaveLength(1)
+    await expectArrived(path, JSON.parse(await readFile(join(folder, 'secret.json'), 'utf8')))
   })
 })
 
 describe('an apply with a secret into a command, killed', () => {
   it('while the command has the secret, says what a person has to decide', async () => {
-    const program = writeProgram(bin, 'keep', `cat > /dev/null; ${kubectl.hold}; exit 1`)
+    const program = writeProgram(bin, 'keep', `cat > /dev/null; ${store.hold}; exit 1`)
     const path = await writeConfiguration(`command:${program}`)
-    await killAt(path, kubectl.waits(), false)
-    await kubectl.release()
+    await killAt(path, store.waits(), false)
+    await store.release()
     writeProgram(bin, 'keep', 'cat > "$STORE/kept"')
     const [secretId = ''] = await secretIds()
     expect(await apply(path)).toMatchObject({

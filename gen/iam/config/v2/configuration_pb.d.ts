@@ -222,6 +222,13 @@ export declare type ServiceUserConfiguration = Message<"iam.config.v2.ServiceUse
    * @generated from field: repeated iam.config.v2.ManagedProjectGrant managed_projects = 15;
    */
   managedProjects: ManagedProjectGrant[];
+
+  /**
+   * Where `keyturn apply` hands a new client secret over, once. Only files have it: a server hands no secret over, and refuses it.
+   *
+   * @generated from field: iam.config.v2.GeneratedSecret generate_secret = 16;
+   */
+  generateSecret?: GeneratedSecret | undefined;
 };
 
 /**
@@ -229,6 +236,26 @@ export declare type ServiceUserConfiguration = Message<"iam.config.v2.ServiceUse
  * Use `create(ServiceUserConfigurationSchema)` to create a new message.
  */
 export declare const ServiceUserConfigurationSchema: GenMessage<ServiceUserConfiguration>;
+
+/**
+ * A client secret that is in no configuration.
+ *
+ * @generated from message iam.config.v2.GeneratedSecret
+ */
+export declare type GeneratedSecret = Message<"iam.config.v2.GeneratedSecret"> & {
+  /**
+   * `file:///path` or `command:program arguments`.
+   *
+   * @generated from field: string into = 1;
+   */
+  into: string;
+};
+
+/**
+ * Describes the message iam.config.v2.GeneratedSecret.
+ * Use `create(GeneratedSecretSchema)` to create a new message.
+ */
+export declare const GeneratedSecretSchema: GenMessage<GeneratedSecret>;
 
 /**
  * Roles of one project.
