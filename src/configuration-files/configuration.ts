@@ -24,7 +24,6 @@ export interface SecretRequest {
   readonly place: Place
 }
 
-/** What the files say. */
 export interface FileConfiguration {
   /** Without `generateSecret`, which a server refuses. */
   readonly configuration: Configuration

@@ -1,6 +1,3 @@
-/**
- * A configuration as the text of a file.
- */
 import type { JsonObject } from '@bufbuild/protobuf'
 import { Document, visit } from 'yaml'
 import { printable } from '../domain/printable.ts'

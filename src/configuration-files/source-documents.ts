@@ -22,9 +22,7 @@ import type { FileMistake, Place } from './mistakes.ts'
 /** The largest file, in characters. What is sent has at most 4 MiB. */
 const MAX_CHARACTERS = 8 * 1024 * 1024
 
-/** A file that was read. */
 export interface SourceFile {
-  /** Its path as it was named. */
   readonly name: string
   readonly text: string
 }
@@ -32,7 +30,6 @@ export interface SourceFile {
 /** Keys and indexes that lead to a value. */
 export type ValuePath = readonly (string | number)[]
 
-/** One document of a file. */
 export interface SourceDocument {
   readonly value: unknown
   /** The place of the value at a path; of the nearest one above it if there is none. `key`: of the key in front of it. */

@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { SourceFile } from './source-documents.ts'
 
-/** Stands for standard input. */
 const STANDARD_INPUT = '-'
 
 /**

@@ -37,7 +37,6 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
   }
 }
 
-/** A verifier of tokens by this issuer for any audience. */
 export function createIssuedTokenVerifier(options: Omit<AccessTokenVerifierOptions, 'audience'>): IssuedTokenVerifier {
   return { verify: (token, ring) => verify(token, ring, options) }
 }

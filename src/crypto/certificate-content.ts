@@ -8,7 +8,6 @@ import { X509Certificate } from 'node:crypto'
 import { type DistinguishedName, formatDistinguishedName } from '../domain/identities/distinguished-name.ts'
 import { contentOf, contextTag, type DerValue, objectIdentifierOf, readDer, TAG, valuesIn } from './der.ts'
 
-/** A certificate and what it says. */
 export interface CertificateContent {
   readonly x509: X509Certificate
   /** In the one spelling of `formatDistinguishedName`; undefined if it is empty, or has a value that is no plain text. */
@@ -21,7 +20,6 @@ export interface CertificateContent {
   readonly purposes: readonly string[] | undefined
   /** Undefined: the certificate does not restrict them. The first bit of the first byte is that for signatures. */
   readonly keyUsage: Buffer | undefined
-  /** The algorithm with which it is signed. */
   readonly signatureAlgorithm: string
 }
 

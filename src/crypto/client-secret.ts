@@ -14,7 +14,6 @@ const CLIENT_SECRET = /^ktn_cs_[\w-]{43}$/
 const HASH_BYTES = 32
 const BLOCK_BYTES = 64
 
-/** The derived keys that are used here. */
 type SecretKeys = Pick<DerivedKeys, 'clientSecrets' | 'personalAccessTokens' | 'personalAccessTokenTags'>
 
 /**
@@ -47,7 +46,6 @@ export function createClientSecrets(keys: SecretKeys): ClientSecrets {
   }
 }
 
-/** A new client secret. */
 export function newClientSecret(): string {
   return newSecret(SECRET_PREFIX)
 }

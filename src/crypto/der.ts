@@ -2,7 +2,6 @@
  * Reads DER (X.690), as far as certificates need it: tags of one byte, definite lengths in their shortest form.
  */
 
-/** One value. */
 export interface DerValue {
   readonly tag: number
   readonly content: Buffer

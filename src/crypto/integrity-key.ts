@@ -33,16 +33,13 @@ const USES = {
   consoleRows: 'keyturn console rows',
 } as const
 
-/** A key for each use. */
 export type DerivedKeys = Readonly<Record<keyof typeof USES, Uint8Array>>
 
-/** Derives the key of each use. */
 export function deriveKeys(integrityKey: Uint8Array): DerivedKeys {
   const derive = (info: string) => new Uint8Array(hkdfSync('sha256', integrityKey, new Uint8Array(), info, KEY_BYTES))
   return Object.fromEntries(Object.entries(USES).map(([use, info]) => [use, derive(info)])) as DerivedKeys
 }
 
-/** The operations with these derived keys. */
 export function createIntegrity(keys: DerivedKeys): Integrity {
   return {
     publicKeys: createPublicKeyMacs(keys),
@@ -52,7 +49,6 @@ export function createIntegrity(keys: DerivedKeys): Integrity {
   }
 }
 
-/** Makes an integrity key for a new instance. */
 export async function generateIntegrity(masterKeys: MasterKeys): Promise<NewIntegrity> {
   const key = randomBytes(KEY_BYTES)
   try {

@@ -30,7 +30,6 @@ export interface KeySealer {
 // PKCS #8 rather than a JWK, because the error of a JSON parser may quote the text.
 const CTY = 'pkcs8'
 
-/** A sealer that uses these master keys. */
 export function createKeySealer(masterKeys: MasterKeys): KeySealer {
   const withPrivateKey: KeySealer['withPrivateKey'] = (sealed, owner, use) =>
     naming(owner, () =>

@@ -17,7 +17,6 @@ const SECRET_BYTES = 32
 /** The content type of the JWE, which is that of no other sealed key. */
 const CTY = 'webhook-secret'
 
-/** A signer that uses these master keys. */
 export function createWebhookSigner(masterKeys: MasterKeys): WebhookSigner {
   return {
     async generateSecret(webhookId) {

@@ -26,7 +26,6 @@ export interface Omission {
   readonly since: Date
 }
 
-/** An entry as it is stored. */
 export interface AuditEvent extends AuditEntry {
   readonly clientAddress: string
   readonly reason: string

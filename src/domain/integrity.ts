@@ -71,14 +71,12 @@ export interface ClientSecrets {
   generatePersonalAccessToken(): { readonly token: string; readonly hash: Uint8Array }
   /** Whether the tag of a personal access token proves, without the database, that this instance made it. Constant-time in the tag. */
   isGenuinePersonalAccessToken(token: string): boolean
-  /** The stored hash of a personal access token. */
   hashPersonalAccessToken(token: string): Uint8Array
   /**
    * Whether one of the hashes is that of the client secret. Constant-time in the hashes, and an empty list takes as long as a list
    * of one.
    */
   matches(secret: string, hashes: readonly Uint8Array[]): boolean
-  /** The same for a personal access token. */
   matchesPersonalAccessToken(token: string, hashes: readonly Uint8Array[]): boolean
 }
 

@@ -26,13 +26,11 @@ export const GONE_KEPT_SECONDS = 3600
 /** How many replicas are remembered: those that were seen last. */
 export const MAX_REPLICAS = 200
 
-/** The heartbeat of a replica. */
 export interface Heartbeat {
   /** Random, and another one after each start. */
   readonly replicaId: string
   /** Empty if the machine has no name of its own. */
   readonly hostName: string
-  /** The version of the program. */
   readonly keyturnVersion: string
   readonly startedAt: Date
   /** The version of the instance in its memory. */
@@ -44,7 +42,6 @@ export interface Heartbeat {
   readonly reason: string
 }
 
-/** A heartbeat as the database has it. */
 export interface SeenReplica extends Heartbeat {
   readonly lastSeenAt: Date
   /** By the clock of the database. Negative if that has gone back. */

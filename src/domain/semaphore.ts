@@ -4,7 +4,6 @@
  * A second queue goes first: its work waits for one running piece at most, however long the other queue is.
  */
 
-/** The limits of a semaphore. */
 export interface SemaphoreOptions {
   readonly maxRunning: number
   /** How many may wait in each of the queues. */

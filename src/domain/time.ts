@@ -16,7 +16,6 @@ export interface Clock {
   after(milliseconds: number, callback: () => void): () => void
 }
 
-/** The moment of a change. */
 export interface ChangeMoment {
   /** By the clock of the database. What expires is compared with it. */
   readonly clock: Date

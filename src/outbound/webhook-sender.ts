@@ -1,11 +1,10 @@
 /**
  * Posts events to receivers of webhooks. Of what they answer, the status decides and `Retry-After` counts: the body is not looked at.
  */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { type DeliveryOutcome, outcomeOf } from '../domain/events/delivery.ts'
 import type { Webhook } from '../domain/events/webhook.ts'
 import { FetchFailure, type SendHttps } from './https-request.ts'
-import { retryAfterSeconds } from './retry-after.ts'
 
 /** For names, the connection, the request and the response. Standard Webhooks recommends 15 to 30 s. */
 const TIMEOUT_MILLIS = 15_000
@@ -56,4 +55,13 @@ async function discard(response: IncomingMessage): Promise<void> {
   } finally {
     response.destroy()
   }
+}
+
+/** `Retry-After` (RFC 9110 §10.2.3) in seconds, 0 or more. Undefined: the response does not say, or not in a way that can be read. @param now In milliseconds since 1970. */
+function retryAfterSeconds(headers: IncomingHttpHeaders, now: number): number | undefined {
+  const text = headers['retry-after']?.trim() ?? ''
+  if (/^\d{1,9}$/.test(text)) return Number(text)
+  // `Date.parse` takes much that is no date of HTTP (RFC 9110 §5.6.7), such as `-5`.
+  const date = /^[A-Z][a-z]{2,8},? /.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(date) ? undefined : Math.max(0, (date - now) / 1000)
 }

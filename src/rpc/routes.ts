@@ -28,14 +28,11 @@ import {
   ZITADEL_SERVICES,
 } from './services.ts'
 
-/** What the routes need. */
 export interface RpcOptions extends ServiceParts {
   readonly access: Access
   /** Throws {DomainError} `primary_region` if the database is a standby. */
   readonly assertPrimary: () => void
-  /** Whether deprecated services are served. */
   readonly servesDeprecated: boolean
-  /** Whether clients of ZITADEL are served. */
   readonly servesZitadel: boolean
   readonly requestContext: RequestContext
   readonly log: Log

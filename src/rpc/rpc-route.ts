@@ -7,7 +7,6 @@ import type { RestBinding } from './protocol/rest.ts'
 /** Answers a request. @throws The error that prevented a response, if the client is still connected. */
 export type Answer = (req: IncomingMessage, res: ServerResponse, exchange: Exchange) => Promise<void>
 
-/** One path. */
 export interface RpcRoute {
   /** By HTTP method. A method without side effects may be called by GET. */
   readonly answers: Readonly<Partial<Record<RestBinding['httpMethod'], Answer>>>

@@ -71,7 +71,6 @@ export const SERVICES = [
 /** The services for clients of ZITADEL, behind the same gate. */
 export const ZITADEL_SERVICES = [ZitadelWebKeyService, ZitadelBetaWebKeyService]
 
-/** What the services call. */
 export interface ServiceParts {
   readonly webKeys: WebKeys
   readonly rotation: KeyRotation
@@ -91,11 +90,9 @@ export interface ServiceParts {
   readonly configurations: Configurations
   /** Null: there is no console. */
   readonly console: ConsoleRpc | null
-  /** The base URL. */
   readonly baseUrl: string
 }
 
-/** What the console needs besides. */
 export interface ConsoleRpc {
   readonly sessions: ConsoleSessions
   readonly access: SessionAccess
@@ -125,7 +122,6 @@ export function addServices(router: ConnectRouter, parts: ServiceParts): Connect
   return console === null ? router : router.service(ConsoleService, consoleService(console.sessions, baseUrl))
 }
 
-/** Adds the services for clients of ZITADEL. */
 export function addZitadelServices(router: ConnectRouter, { webKeys }: Pick<ServiceParts, 'webKeys'>): ConnectRouter {
   const service = zitadelWebKeyService(webKeys)
   return router.service(ZitadelWebKeyService, service).service(ZitadelBetaWebKeyService, service)

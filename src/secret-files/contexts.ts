@@ -18,7 +18,6 @@ const FILES = ['ca_file', 'client_cert_file', 'client_key_file'] as const
 /** A file name everywhere, and a word for every shell. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/
 
-/** A server, who to be there, and the files for its TLS. */
 export type Context = ContextServer & (ContextClient | ContextToken)
 
 interface ContextServer {
@@ -39,7 +38,6 @@ interface ContextToken {
   readonly personal_access_token: string
 }
 
-/** The contexts of a user. */
 export interface Contexts {
   /** The names, in order. */
   names(): Promise<string[]>
@@ -55,12 +53,10 @@ export interface Contexts {
   remove(name: string): Promise<void>
 }
 
-/** Whether a context may have this name. */
 export function isContextName(name: string): boolean {
   return NAME.test(name)
 }
 
-/** The contexts in a folder, which need not be there yet. */
 export function openContexts(folder: string): Contexts {
   const fileOf = (name: string) => join(folder, FOLDER, `${name}${SUFFIX}`)
   const currentFile = join(folder, CURRENT)

@@ -19,7 +19,6 @@ interface NewCredentials {
   readonly clientSecret: string
 }
 
-/** The file, for writing. */
 export interface CredentialsFile {
   /** Stores them durably. */
   write(credentials: NewCredentials): Promise<void>
@@ -31,7 +30,6 @@ export interface CredentialsFile {
   writeAround(credentials: NewCredentials, change: () => Promise<void>): Promise<void>
 }
 
-/** What the file needs. */
 export interface CredentialsFileOptions {
   readonly path: string
   /** Makes the folder of the file, unless it is there. */

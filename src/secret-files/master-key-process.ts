@@ -79,7 +79,6 @@ function collect(stream: Readable, onTooMuch: () => void): () => string {
   return () => Buffer.concat(chunks).toString('utf8')
 }
 
-/** Kills the process group. */
 function killGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')

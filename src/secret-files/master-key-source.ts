@@ -9,15 +9,12 @@ import type { Log } from '../domain/ports/runtime.ts'
 import { ensureGenerated } from './generated-master-key.ts'
 import { outputOfMasterKeyCommand } from './master-key-process.ts'
 
-/** How to load them. */
 interface LoadOptions {
   /** Whether a missing key may be generated. A new key opens nothing that another one sealed. */
   readonly mayGenerate: boolean
-  /** Aborts the load. */
   readonly signal?: AbortSignal
 }
 
-/** A place that master keys come from. */
 export interface MasterKeySource {
   /** @throws {Error} that names the place and contains no part of a key. */
   load(options: LoadOptions): Promise<MasterKeys>
@@ -46,7 +43,6 @@ export function masterKeySource({ masterKeys, dataDir }: Config, log: Log): Mast
   }
 }
 
-/** A file with master keys. */
 export function masterKeyFile(path: string): MasterKeySource {
   return from(path, () => readFile(path, 'utf8'))
 }

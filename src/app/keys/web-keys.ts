@@ -7,7 +7,6 @@
 import type { Actor } from '../../domain/identities/authority.ts'
 import { algorithmWarnings } from '../../domain/keys/algorithm-warnings.ts'
 import type { WebKeyConfig } from '../../domain/keys/key-algorithm.ts'
-import { planDiscard } from '../../domain/keys/key-discard.ts'
 import {
   type Activation,
   type ActivationRules,
@@ -17,6 +16,7 @@ import {
   planActivation,
   planCreation,
   planDeletion,
+  planDiscard,
 } from '../../domain/keys/key-ring.ts'
 import type { InitialWebKey } from '../../domain/keys/web-key.ts'
 import type { InstanceReader } from '../../domain/ports/instance.ts'

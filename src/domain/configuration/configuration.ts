@@ -18,7 +18,6 @@ export const DEFAULT_LABEL = 'default'
 /** The most service users of a configuration, which are written under one lock. */
 export const MAX_CONFIGURED_USERS = 5000
 
-/** The most projects of a configuration. */
 export const MAX_CONFIGURED_PROJECTS = 1000
 
 /** What an instance shall be like, or a part of it. */
@@ -30,10 +29,8 @@ export interface Configuration {
   readonly rotationPolicy: RotationPolicy | null
 }
 
-/** A project. */
 export type ProjectConfiguration = Pick<Project, 'name' | 'roles' | 'scopes' | 'audiences' | 'rolesClaim'>
 
-/** A service user. */
 export interface ServiceUserConfiguration
   extends Pick<
     ServiceUser,
@@ -45,7 +42,6 @@ export interface ServiceUserConfiguration
     | 'instanceRoles'
     | 'tokenLifetimeSeconds'
   > {
-  /** The name of its project. */
   readonly project: string
   readonly projectRoles: readonly ProjectRoleGrant[]
   /** Its roles over projects in the API, one for each project. */
@@ -61,7 +57,6 @@ export interface ServiceUserConfiguration
   readonly tokenClaims: string
 }
 
-/** Roles of one project, by its name. */
 export interface ProjectRoleGrant {
   readonly project: string
   readonly roles: readonly string[]
@@ -85,7 +80,6 @@ export interface TrustedIssuerConfiguration
   readonly keys: IssuerKeyChoice | null
 }
 
-/** A resource by its name. */
 export type ResourceName =
   | { readonly kind: 'project'; readonly name: string }
   | { readonly kind: 'service_user'; readonly project: string; readonly name: string }

@@ -10,9 +10,7 @@ import { algorithmOf } from '../keys/key-algorithm.ts'
 import type { RotationPolicy } from '../keys/rotation-policy.ts'
 import { canonicalJson } from './canonical-json.ts'
 
-/** A fact about a resource. */
 interface Fact {
-  /** The field of the configuration. */
   readonly field: string
   /** Different if the fact is. */
   readonly words: string

@@ -18,7 +18,6 @@ import {
 } from './configuration.ts'
 import { claimsInWords } from './description.ts'
 
-/** What is exported. */
 export interface ExportedState {
   readonly projects: readonly Project[]
   readonly users: readonly ServiceUser[]

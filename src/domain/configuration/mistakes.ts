@@ -12,7 +12,6 @@ export interface Mistake {
   readonly code: DomainErrorCode
 }
 
-/** Collects mistakes. */
 export class Mistakes {
   readonly #found: Mistake[] = []
 

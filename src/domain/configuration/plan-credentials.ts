@@ -25,7 +25,6 @@ export function planCredentials(
   )
 }
 
-/** A credential that a configuration has, and its place. */
 interface Wanted<T> {
   readonly item: T
   readonly words: string

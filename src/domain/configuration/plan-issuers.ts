@@ -1,6 +1,3 @@
-/**
- * The trusted issuers of a plan.
- */
 import { isSameSet } from '../federation/issuer-keys.ts'
 import {
   addIssuer,
@@ -14,7 +11,6 @@ import type { TrustedIssuerConfiguration } from './configuration.ts'
 import { differencesOf, issuerFacts } from './description.ts'
 import { isPruned, type PlannedChange, type Planning } from './plan.ts'
 
-/** The trusted issuers as they will be, and how they get there. */
 export interface PlannedIssuers {
   readonly next: readonly TrustedIssuer[]
   readonly changes: readonly PlannedChange[]

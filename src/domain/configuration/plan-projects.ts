@@ -1,6 +1,3 @@
-/**
- * The projects of a plan.
- */
 import {
   addAudience,
   addRole,
@@ -15,7 +12,6 @@ import type { ProjectConfiguration } from './configuration.ts'
 import { differencesOf, type FieldDifference, projectFacts } from './description.ts'
 import { type ConfiguredState, isPruned, type PlannedChange, type Planning } from './plan.ts'
 
-/** The projects as they will be, and how they get there. */
 export interface PlannedProjects {
   /** Those that exist then, by name. */
   readonly byName: ReadonlyMap<string, Project>

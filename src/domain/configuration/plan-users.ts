@@ -19,19 +19,16 @@ import { planCredentials } from './plan-credentials.ts'
 import type { PlannedIssuers } from './plan-issuers.ts'
 import type { PlannedProjects } from './plan-projects.ts'
 
-/** What users refer to, as it will be. */
 export interface Surroundings {
   readonly projects: PlannedProjects
   readonly issuers: Pick<PlannedIssuers, 'next' | 'refused'>
 }
 
-/** The users as they will be, and how they get there. */
 export interface PlannedUsers {
   readonly changes: readonly PlannedChange[]
   readonly configured: readonly ConfiguredUser[]
 }
 
-/** One user of a configuration. */
 export interface WantedUser {
   readonly wanted: ServiceUserConfiguration
   /** Where it is. */

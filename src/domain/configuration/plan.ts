@@ -55,7 +55,6 @@ export interface PlanOptions {
   /** Whether what has another label is taken over. */
   readonly takeOver: boolean
   readonly moment: ChangeMoment
-  /** The issuer of this service. */
   readonly issuer: string
   /** The limits of the rotation policy. Its lifetime of tokens limits that of a user too. */
   readonly limits: RotationLimits
@@ -90,12 +89,10 @@ export interface TakenOver {
 
 /** The difference between an instance and a configuration. */
 export interface ConfigurationPlan {
-  /** The version of the instance that it was made on. */
   readonly version: number
   readonly changes: readonly PlannedChange[]
   /** What exists and gets the label. What is created gets it too. */
   readonly takenOver: readonly TakenOver[]
-  /** The trusted issuers as they will be. */
   readonly trustedIssuers: readonly TrustedIssuer[]
   /** In the order of the configuration. */
   readonly users: readonly ConfiguredUser[]

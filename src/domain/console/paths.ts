@@ -1,11 +1,6 @@
-/**
- * Where the console is.
- */
-
 /** The page. Its cookie is sent to what is below it, and to nothing else. */
 export const CONSOLE_PATH = '/console/'
 
-/** Signing in and out. */
 export const SESSION_PATH = '/console/session'
 
 /** Where a browser is sent to an OpenID provider, and where it comes back. */

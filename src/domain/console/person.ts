@@ -44,7 +44,6 @@ export function rolesOf({ claims }: Pick<Person, 'claims'>, rules: readonly Role
   return roles.has('IAM_OWNER') ? ['IAM_OWNER'] : [...roles].sort()
 }
 
-/** The name that a person gets here. */
 export function nameOf({ claims, subject }: Pick<Person, 'claims' | 'subject'>): string {
   const names = [...NAMES.flatMap((claim) => textsIn(claims, claim)), subject].map((name) =>
     name

@@ -29,7 +29,6 @@ export interface SignInLink {
   readonly expiresAt: Date
 }
 
-/** A browser that is signed in. */
 export interface ConsoleSession {
   readonly sessionId: string
   readonly userId: string
@@ -46,7 +45,6 @@ export interface ConsoleSession {
 /** A row with a wrong MAC. It signs no browser in, and nothing of it is believed but the id by which it is ended. */
 export type UnreadableSession = Pick<ConsoleSession, 'sessionId'>
 
-/** All sessions of an instance. */
 export interface Sessions {
   readonly sessions: readonly ConsoleSession[]
   /** They count for no limit, and stay until they are ended, so that an owner sees them. */
@@ -76,7 +74,6 @@ export function isOpen({ expiresAt, lastUsedAt }: SessionDates, now: Date): bool
   return now < expiresAt && now < after(lastUsedAt, SESSION_IDLE_SECONDS)
 }
 
-/** The links and sessions that have not ended. */
 function openSignIns({ links, sessions, unreadable }: SignIns, clock: Date): SignIns {
   return {
     unreadable,

@@ -8,7 +8,6 @@ import type { AuditPosition } from '../audit.ts'
 import { type Backoff, backoffMillis } from '../backoff.ts'
 import { after } from '../time.ts'
 
-/** How delivery goes. */
 export interface Delivery {
   /** After the last event that was delivered, given up or not wanted. */
   readonly position: AuditPosition
@@ -33,7 +32,6 @@ export interface Lease {
   readonly until: Date
 }
 
-/** The event at the head. */
 export interface FailingEvent {
   readonly eventId: string
   readonly eventAt: Date
@@ -129,7 +127,6 @@ export function leased(delivery: Delivery, id: string, now: Date): Delivery {
   return { ...delivery, lease: { id, until: after(now, LEASE_SECONDS) } }
 }
 
-/** An attempt to deliver an event. */
 export interface Attempt {
   readonly event: { readonly eventId: string; readonly at: Date }
   /** After the event. */

@@ -55,7 +55,6 @@ export type WebhookEdit = Partial<
   Omit<WebhookSettings, 'filter'> & { readonly filter: Partial<EventFilter>; readonly enabled: boolean }
 >
 
-/** A new webhook. */
 export type NewWebhook = WebhookSettings & {
   readonly webhookId: string
   readonly sealedSecret: string
@@ -63,7 +62,6 @@ export type NewWebhook = WebhookSettings & {
   readonly position: AuditPosition
 }
 
-/** Whether an event is sent. */
 export function isWanted({ types, resources }: EventFilter, { action, resource }: AuditEvent): boolean {
   const type = eventTypeOf(action)
   const isOfType = (wanted: string) => (wanted.endsWith('.*') ? type.startsWith(wanted.slice(0, -1)) : type === wanted)

@@ -11,7 +11,6 @@ import { after } from '../time.ts'
 /** A public key of an issuer, with `kid` and `alg` if it has them. */
 export type IssuerKey = PublicJwk & { readonly kid?: string; readonly alg?: string }
 
-/** The keys of an issuer. */
 export type IssuerKeys = GivenKeys | FetchedKeys
 
 /** Keys that only an administrator changes. */
@@ -41,7 +40,6 @@ export interface KeySource {
   readonly maxStalenessSeconds: number
 }
 
-/** How fetching goes. */
 export interface KeyFetch {
   /** When the last fetch that succeeded began. Null: none has. */
   readonly fetchedAt: Date | null
@@ -57,7 +55,6 @@ export interface KeyFetch {
   readonly failures: number
 }
 
-/** What a fetch found. */
 export type KeyFetchOutcome =
   /** `freshSeconds`: for how long the issuer says that they may be reused; null if it does not. */
   | { readonly kind: 'fetched'; readonly keys: readonly IssuerKey[]; readonly freshSeconds: number | null }
@@ -154,7 +151,6 @@ export function releaseFetch(known: FetchedKeys, now: Date): FetchedKeys {
   return { ...known, fetch: { ...known.fetch, nextFetchAt: now, lease: null } }
 }
 
-/** The keys after a fetch. */
 export interface FetchResult {
   readonly next: FetchedKeys
   /**

@@ -39,7 +39,6 @@ interface ConsoleSessionCredential {
 /** What a caller has proved itself with. */
 export type Credential = AccessTokenCredential | PersonalAccessTokenCredential | ConsoleSessionCredential
 
-/** What an access token says, once it has been verified. */
 export interface VerifiedAccessToken {
   /** The user id. */
   readonly subject: string
@@ -48,7 +47,6 @@ export interface VerifiedAccessToken {
   readonly boundTo: TokenBinding | null
 }
 
-/** An access token with all that it says. */
 export interface IssuedAccessToken extends VerifiedAccessToken {
   readonly audience: readonly string[]
   readonly claims: Readonly<Record<string, unknown>>

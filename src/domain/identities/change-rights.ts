@@ -10,7 +10,6 @@ import { type Project, projectNotFound, roleNotFound } from './project.ts'
 import { lackedPermission, permissionMissing, type RoleHolder, reachesProject, reachesUser, reachOf } from './reach.ts'
 import type { ServiceUser } from './service-user.ts'
 
-/** The right of a caller to a change. */
 export interface ChangeRight {
   /** The caller, with the roles that it has now. */
   readonly holder: RoleHolder
@@ -18,7 +17,6 @@ export interface ChangeRight {
   readonly permission: Permission
 }
 
-/** A user before a change and after it. */
 export interface UserChange {
   /** Undefined: it is created. */
   readonly before: ServiceUser | undefined

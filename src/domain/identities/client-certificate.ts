@@ -39,7 +39,6 @@ export interface VerifiedCertificate {
   readonly problem: string | null
 }
 
-/** The names in a certificate. */
 export interface CertificateNames {
   /** In the one spelling; undefined if there is none, or it cannot be read. */
   readonly subject: string | undefined

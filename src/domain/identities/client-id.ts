@@ -19,7 +19,6 @@ export function splitClientId(text: string): ClientId | undefined {
   return at > 0 && isUuid(userId) && isProjectName(projectName) ? { userId, projectName } : undefined
 }
 
-/** The client ID as clients send it. */
 export function formatClientId({ userId, projectName }: ClientId): string {
   return `${userId}@${projectName}`
 }

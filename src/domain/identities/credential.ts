@@ -34,7 +34,6 @@ export interface ClientSecret {
   readonly lastUsedAt: Date | null
 }
 
-/** A public key of a user. */
 export interface UserKey {
   readonly keyId: string
   /** With `kid` and `alg` if the user gave them. */

@@ -58,7 +58,6 @@ export function parseDistinguishedName(text: string): DistinguishedName | undefi
   }
 }
 
-/** The one text for a name. */
 export function formatDistinguishedName(name: DistinguishedName): string {
   return name
     .map((part) =>

@@ -91,21 +91,17 @@ const OVER_ITSELF: ReadonlySet<Permission> = new Set(['iam.user.read', 'iam.user
 /** A role over the whole instance. `IAM_OWNER` may do everything, `IAM_OWNER_VIEWER` may read; the others are about one duty each. */
 export type InstanceRole = keyof typeof INSTANCE_ROLES
 
-/** All roles over the instance. */
 export const INSTANCE_ROLE_NAMES = Object.keys(INSTANCE_ROLES) as readonly InstanceRole[]
 
 /** A role over one project in the API. It is no role of the project, which tokens carry. */
 export type ProjectMemberRole = keyof typeof PROJECT_MEMBER_ROLES
 
-/** All roles over a project. */
 export const PROJECT_MEMBER_ROLE_NAMES = Object.keys(PROJECT_MEMBER_ROLES) as readonly ProjectMemberRole[]
 
-/** Whether any of the roles includes the permission. */
 export function allows(roles: readonly InstanceRole[], permission: Permission): boolean {
   return roles.some((role) => INSTANCE_ROLES[role].has(permission))
 }
 
-/** Whether a role over a project includes the permission, over that project. */
 export function allowsInProject(role: ProjectMemberRole, permission: Permission): boolean {
   return PROJECT_MEMBER_ROLES[role].has(permission)
 }

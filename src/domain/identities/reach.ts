@@ -26,7 +26,6 @@ export interface LimitedReach {
 /** The reach of the system, and of a role over the instance. */
 export const WHOLE_INSTANCE: Reach = { kind: 'instance' }
 
-/** The reach of a permission of a user. */
 export function reachOf({ userId, instanceRoles, managedProjects }: RoleHolder, permission: Permission): Reach {
   if (allows(instanceRoles, permission)) return WHOLE_INSTANCE
   const managed = [...managedProjects].filter(([, role]) => allowsInProject(role, permission))
@@ -47,7 +46,6 @@ export function reachesProject(reach: Reach, projectId: string): boolean {
   return reach.kind === 'instance' || reach.projectIds.has(projectId)
 }
 
-/** Whether a user is within it. */
 export function reachesUser(reach: Reach, { userId, projectId }: Pick<ServiceUser, 'userId' | 'projectId'>): boolean {
   return reachesProject(reach, projectId) || (reach.kind === 'limited' && reach.userId === userId)
 }

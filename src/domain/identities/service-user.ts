@@ -45,7 +45,6 @@ export interface ServiceUser extends RevokedTokens, TokenSettings {
   readonly projectsByAudience: ReadonlyMap<string, string>
 }
 
-/** The facts of a new user. */
 export type NewServiceUser = Pick<
   ServiceUser,
   'userId' | 'name' | 'projectId' | 'projectName' | 'clientCredentialsEnabled'

@@ -35,7 +35,6 @@ export function isStandardScope(scope: string): boolean {
 const DEFAULT_SCOPE = 'openid'
 const PROJECT_AUDIENCE_SCOPE = /^urn:service:iam:org:project:id:([^:]+):aud$/
 
-/** Asks for a project as audience. */
 export function projectAudienceScope(projectId: string): string {
   return `urn:service:iam:org:project:id:${projectId}:aud`
 }
@@ -54,7 +53,6 @@ export interface TokenRequest {
   readonly scope: string | undefined
   /** Whether the token is going to be bound to a key or a certificate. */
   readonly isBound: boolean
-  /** The audience that stands for this service. */
   readonly serviceAudience: string
   /** The values of `resource`: audiences that are asked for by their URIs (RFC 8707 §2). Default: none. */
   readonly resources?: readonly string[]
@@ -82,7 +80,6 @@ export type DeniedToken =
   | { readonly kind: 'denied'; readonly reason: 'scope_not_allowed'; readonly scope: string }
   | { readonly kind: 'denied'; readonly reason: 'resource_not_allowed'; readonly resource: string }
 
-/** Decides about a token request. */
 export function decideTokenGrant(user: ServiceUser, request: TokenRequest): GrantedToken | DeniedToken {
   if (request.projectName !== user.projectName) return { kind: 'denied', reason: 'wrong_project' }
   if (!user.clientCredentialsEnabled) return { kind: 'denied', reason: 'grant_not_enabled' }

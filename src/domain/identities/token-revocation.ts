@@ -35,7 +35,6 @@ export function tokenIdOf({ tokensRevokedAt }: Pick<RevokedTokens, 'tokensRevoke
   return `${(tokensRevokedAt?.getTime() ?? 0).toString(36)}.${random}`
 }
 
-/** Whether a token of a user has been revoked. */
 export function isRevoked(
   tokenId: string,
   {

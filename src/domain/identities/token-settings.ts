@@ -29,7 +29,6 @@ const REGISTERED: ReadonlySet<string> = new Set(
 /** Names that Keyturn, or ZITADEL, gives a meaning to. */
 const RESERVED = /^urn:(?:service|zitadel):/
 
-/** The settings of one user. */
 export interface TokenSettings {
   /** Null: as the instance has it. */
   readonly tokenLifetimeSeconds: number | null

@@ -4,7 +4,6 @@
 import type { KeyRing } from './key-ring.ts'
 import type { InitialWebKey, RevokedWebKey, WebKey } from './web-key.ts'
 
-/** One step of a change. */
 export type KeyRingStep =
   | { readonly kind: 'add'; readonly key: InitialWebKey; readonly sealedPrivateKey: string }
   | { readonly kind: 'transition'; readonly key: WebKey }

@@ -39,14 +39,12 @@ export interface KeyRingChange<T> {
 /** What to do about activating a key that verifiers may not know yet (Spec §8). */
 export type ActivationGuard = 'warn' | 'enforce' | 'off'
 
-/** Settings of an activation. */
 export interface ActivationRules {
   readonly guard: ActivationGuard
   /** How long clients may reuse the key set, in seconds. */
   readonly jwksMaxAgeSeconds: number
 }
 
-/** What an activation did. */
 export interface Activation {
   readonly key: ActiveWebKey
   /** Set if the key was published for less than the key set's cache time: from when on all verifiers know it, at the earliest. */
@@ -59,7 +57,6 @@ export interface Decryptability {
   readonly undecryptable?: ReadonlySet<string>
 }
 
-/** The key that signs, if there is one. */
 export function activeKey(ring: KeyRing): ActiveWebKey | undefined {
   return ring.find((key) => key.state === 'active')
 }
@@ -196,7 +193,6 @@ export function planDeletion(ring: KeyRing, keyId: string, options: { readonly n
   return { steps: [{ kind: 'remove', keyId }], result: options.now }
 }
 
-/** What a revocation did. */
 export interface Revocation {
   readonly key: RevokedWebKey
   /** The key that signs now. */
@@ -205,7 +201,6 @@ export interface Revocation {
   readonly trustedUntil: Date
 }
 
-/** The options of a revocation. */
 export interface RevocationOptions extends Decryptability {
   readonly now: Date
   /** How long clients may reuse the key set, in seconds. */
@@ -290,4 +285,22 @@ function find(ring: KeyRing, keyId: string): WebKey {
     })
   }
   return key
+}
+
+/**
+ * Removes a key that is not active, for clients that may delete initial keys and repeat a deletion. An initial key has signed nothing, so
+ * verifiers lose nothing.
+ *
+ * @returns The result is the time of the removal, or undefined if there is no such key: it may have been removed before.
+ * @throws {DomainError} `web_key_active`.
+ */
+export function planDiscard(
+  ring: KeyRing,
+  keyId: string,
+  options: { readonly now: Date },
+): KeyRingChange<Date | undefined> {
+  const key = ring.find((candidate) => candidate.keyId === keyId)
+  if (key === undefined) return { steps: [], result: undefined }
+  if (key.state === 'initial') return { steps: [{ kind: 'remove', keyId }], result: options.now }
+  return planDeletion(ring, keyId, options)
 }

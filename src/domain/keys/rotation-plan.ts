@@ -27,7 +27,6 @@ import {
 import { type RotationLimits, timesOf } from './rotation-policy.ts'
 import { type ActiveWebKey, activate, createWebKey, type InitialWebKey, publish } from './web-key.ts'
 
-/** What a plan is made with. */
 export interface PlanOptions {
   readonly now: Date
   readonly limits: RotationLimits
@@ -84,11 +83,9 @@ function isSame(a: RotationStep, b: RotationStep): boolean {
   return a.kind === b.kind && a.keyId === b.keyId
 }
 
-/** A requested rotation. */
 export interface RequestedRotation {
   /** Whether another key signs already. */
   readonly done: boolean
-  /** When it does. */
   readonly doneAt: Date
   /** That key; undefined if it has yet to be made. */
   readonly key: ActiveWebKey | InitialWebKey | undefined
@@ -156,7 +153,6 @@ function isImagined(keyId: string): boolean {
   return keyId.startsWith(IMAGINED)
 }
 
-/** The ring after a step. */
 function imagine(ring: KeyRing, step: RotationStep, at: Date, number: number): KeyRing {
   return step.kind === 'create'
     ? [...ring, imagineKey(step.config, at, number)]

@@ -8,7 +8,6 @@ import { DEFAULT_WEB_KEY_CONFIG, isSameConfig, type WebKeyConfig } from './key-a
 export interface RotationPolicy {
   /** Whether keys rotate by themselves. */
   readonly enabled: boolean
-  /** The kind of key that is made. */
   readonly config: WebKeyConfig
   /** How long a key signs. Default 90 days (Spec §4.3). */
   readonly rotationIntervalSeconds: number
@@ -63,9 +62,7 @@ export const DEFAULT_ROTATION_POLICY: RotationPolicy = {
   keepStandby: true,
 }
 
-/** A rule for policies. */
 interface Rule {
-  /** The settings that it concerns. */
   readonly settings: readonly (keyof RotationPolicy)[]
   /** @throws {DomainError} `rotation_policy_invalid`. */
   check(policy: RotationPolicy, limits: RotationLimits): void

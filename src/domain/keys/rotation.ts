@@ -13,14 +13,12 @@ import { publishedFor } from './publication.ts'
 import { type RotationLimits, type RotationPolicy, type RotationTimes, timesOf } from './rotation-policy.ts'
 import { datesOf, type InactiveWebKey, type InitialWebKey, type WebKey } from './web-key.ts'
 
-/** What is stored about rotation. */
 export interface Rotation {
   readonly policy: RotationPolicy
   /** When a rotation out of turn was last requested; null: never. Done once a key has been activated since. */
   readonly requestedAt: Date | null
 }
 
-/** One thing to do. */
 export type RotationStep =
   | { readonly kind: 'create'; readonly config: WebKeyConfig }
   | { readonly kind: 'activate'; readonly keyId: string }

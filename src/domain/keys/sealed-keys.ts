@@ -26,7 +26,6 @@ export interface SealedKeyStore {
   list(): Promise<readonly SealedKey[]>
   /** The private keys of these web keys, as far as they exist. */
   find(keyIds: readonly string[]): Promise<readonly SealedWebKey[]>
-  /** The private keys of the initial web keys. */
   findInitial(): Promise<readonly SealedWebKey[]>
   /** The integrity key; null if there is none. */
   integrityKey(): Promise<string | null>
@@ -38,7 +37,6 @@ export interface SealedKeyStore {
   replace(key: SealedKey, sealed: string, entry: ChangeEntry): Promise<boolean>
 }
 
-/** Reseals keys. */
 export interface KeyResealer {
   /** The ids of all master keys. The first one seals. */
   readonly masterKeyIds: readonly [string, ...string[]]

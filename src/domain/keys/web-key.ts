@@ -55,10 +55,8 @@ export interface RevokedWebKey extends WebKeyFacts {
 /** A key pair that signs tokens, without its private half (Spec §2.2). */
 export type WebKey = InitialWebKey | ActiveWebKey | InactiveWebKey
 
-/** The state of a web key. */
 export type WebKeyState = WebKey['state']
 
-/** The facts of a key pair before it has a state. */
 export type KeyPairFacts = Omit<WebKeyFacts, 'createdAt'>
 
 /** A new key (Spec §3, transition from "none"). */

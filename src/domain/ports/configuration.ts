@@ -30,7 +30,6 @@ export interface ConfigurationChange {
   readonly resources: readonly string[]
 }
 
-/** What to export. */
 export interface ConfigurationSelection {
   /** Null: with and without labels. */
   readonly label: string | null

@@ -20,5 +20,4 @@ export interface CredentialCounts {
   readonly unusedSecrets: number
 }
 
-/** A kind of credential that can expire. */
 export type CredentialKind = 'client_secret' | 'user_key' | 'personal_access_token' | 'client_certificate'

@@ -65,7 +65,6 @@ export interface StoredKeyChange<T> {
 /** `high`: for a revocation or the rotation, which does not wait behind the keys that callers create. Default `normal`. */
 export type KeyPairPriority = 'normal' | 'high'
 
-/** Makes key pairs. */
 export interface KeyPairGenerator {
   /**
    * Generates a key pair without blocking, and seals its private half.

@@ -15,7 +15,6 @@ export interface RequestContext {
   addressOf(request: object): string
   /** The certificate of the client, also behind a trusted proxy, if the operator wants certificates to count. */
   certificateOf(request: object): PresentedCertificate
-  /** An object that stands for its connection. */
   connectionOf(request: object): object
   /**
    * Who makes the request, proved or only claimed: the client ID at the token endpoint, the user id at the API. A text without

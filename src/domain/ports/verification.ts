@@ -35,7 +35,6 @@ export interface DpopProofVerifier {
   verify(proof: string, now: Date): Promise<DpopProof>
 }
 
-/** Verifies the certificates of clients. */
 export interface ClientCertificateVerifier {
   /** Whether the operator trusts any authority. */
   readonly trustsAuthorities: boolean

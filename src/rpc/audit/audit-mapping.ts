@@ -23,7 +23,6 @@ export function toAuditFilter(req: ListAuditEventsRequest): AuditFilter {
   }
 }
 
-/** An event on the wire. */
 export function fromAuditEvent({
   eventId,
   at,

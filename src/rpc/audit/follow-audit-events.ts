@@ -24,7 +24,6 @@ const POSITION_EVERY = 1_000
 /** The longest duration of a stream, in milliseconds: then its client finds another replica, if there is a new one. */
 const MAX_DURATION = 60 * 60 * 1000
 
-/** What a stream needs. */
 export interface FollowOptions {
   readonly feed: AuditFeed
   readonly limiter: FollowLimiter

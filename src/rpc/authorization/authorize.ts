@@ -39,7 +39,6 @@ export function byToken(access: Pick<Access, 'authenticate'>, callContexts: Call
     })
 }
 
-/** What the gate needs. */
 export interface GateOptions extends ErrorOptions {
   readonly authenticate: Authenticate
   readonly access: Pick<Access, 'authorize' | 'assertStorageReachable'>
@@ -47,7 +46,6 @@ export interface GateOptions extends ErrorOptions {
   readonly assertPrimary: () => void
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly permissionFor: ReturnType<typeof permissionsOf>
-  /** Whether deprecated services are served. */
   readonly servesDeprecated: boolean
   readonly callContexts: CallContexts
 }

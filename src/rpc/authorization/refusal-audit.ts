@@ -23,7 +23,6 @@ const isThumbprint = (text: string) => /^[A-Za-z0-9_-]{43}$/.test(text)
 const isRole = (text: string) => /^[A-Za-z0-9._:-]{1,100}$/.test(text)
 const isScope = (text: string) => /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/.test(text)
 
-/** Audits the refusals of handlers. */
 export function auditRefusals(audit: Pick<AuditTrail, 'refuse'>): Interceptor {
   return (next) => async (req) => {
     try {
@@ -46,7 +45,6 @@ const NO_REFUSALS: readonly DomainErrorCode[] = [
   'openid_provider_unavailable',
 ]
 
-/** Audits an error if it is a refusal. */
 export function auditRefusal(audit: Pick<AuditTrail, 'refuse'>, entry: AuditEntry, error: unknown): void {
   if (error instanceof DomainError && !NO_REFUSALS.includes(error.code)) audit.refuse(entry, reasonOf(error.code))
 }

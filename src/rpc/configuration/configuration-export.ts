@@ -21,7 +21,6 @@ import { fromInstanceRole } from '../identities/service-user-mapping.ts'
 import { fromPolicy } from '../keys/web-key-mapping.ts'
 import { fromDate, fromSeconds } from '../messages/fields.ts'
 
-/** A configuration on the wire. */
 export function fromConfiguration({
   projects,
   serviceUsers,

@@ -65,7 +65,6 @@ export function toConfigurationText(wire: WireConfiguration = create(Configurati
 class Reading {
   readonly mistakes: Mistake[] = []
 
-  /** What is read, or the fallback if it is a mistake. */
   read<T>(path: string, read: () => T, fallback: T): T {
     try {
       return read()

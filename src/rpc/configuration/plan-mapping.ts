@@ -49,7 +49,6 @@ export function fromPlan(
   })
 }
 
-/** A mistake on the wire. */
 export function fromMistake({ path, message, code }: Mistake): WireMistake {
   const reason = code === 'configuration_invalid' ? 'INVALID_ARGUMENT' : reasonOf(code)
   return create(MistakeSchema, { path, message: message.toWellFormed(), reason })

@@ -13,7 +13,6 @@ import type { OpenIdAnswers } from './openid-endpoint.ts'
 import { crossOriginProblem, isUse } from './same-origin.ts'
 import { readCookie } from './session-cookie.ts'
 
-/** What the routes need. */
 export interface ConsoleRoutesOptions {
   /** By the path of the method. */
   readonly calls: RpcRoutes
@@ -28,7 +27,6 @@ export interface ConsoleRoutesOptions {
   readonly requestContext: Pick<RequestContext, 'refused'>
 }
 
-/** Authenticates by the cookie of a session. */
 export function bySession(access: Pick<SessionAccess, 'authenticate'>): Authenticate {
   return ({ header, clientAddress }) =>
     access.authenticate({ cookie: readCookie(header.get('cookie')), address: clientAddress, isUse: isUse(header) })

@@ -28,7 +28,6 @@ import { setCookie } from './session-cookie.ts'
 /** Each asks the provider. */
 const RETURNS = { maxRunning: 10, maxWaiting: 50, refusal: databaseBusy }
 
-/** What the endpoints need. */
 export interface OpenIdEndpointOptions {
   readonly provider: OpenIdProvider
   readonly people: Pick<People, 'signIn'>
@@ -41,13 +40,11 @@ export interface OpenIdEndpointOptions {
   readonly log: Log
 }
 
-/** Answers by path, to GET. */
 export interface OpenIdAnswers {
   readonly signIn: Answer
   readonly callback: Answer
 }
 
-/** Makes the answers. */
 export function openIdEndpoint(options: OpenIdEndpointOptions): OpenIdAnswers {
   const { provider, people, attempts, audit, digest, baseUrl, requestContext, log } = options
   const isSecure = new URL(baseUrl).protocol === 'https:'

@@ -22,7 +22,6 @@ import { clearCookie, readCookie, setCookie } from './session-cookie.ts'
 /** More than a code takes, in bytes. */
 const MAX_BODY_BYTES = 1024
 
-/** What the endpoint needs. */
 export interface SessionEndpointOptions {
   readonly sessions: Pick<ConsoleSessions, 'open' | 'signOut'>
   readonly access: Pick<SessionAccess, 'authenticate'>
@@ -35,7 +34,6 @@ export interface SessionEndpointOptions {
   readonly log: Log
 }
 
-/** Answers by method. */
 export function sessionEndpoint(options: SessionEndpointOptions): Readonly<Record<'GET' | 'POST' | 'DELETE', Answer>> {
   const { sessions, access, baseUrl, tokenLifetimeSeconds, signInPath, requestContext } = options
   const isSecure = new URL(baseUrl).protocol === 'https:'

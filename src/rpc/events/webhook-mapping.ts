@@ -25,7 +25,6 @@ const STATES = {
   gone: WebhookState.GONE,
 } as const satisfies Readonly<Record<Disabled, WebhookState>>
 
-/** What a request makes. */
 export function toSettings(req: CreateWebhookRequest): WebhookSettings {
   const { name, url, caCertificates, eventTypes: types, resources } = req
   return { name, url, caCertificates: caCertificates || null, filter: { types, resources } }
@@ -83,7 +82,6 @@ function fromDelivery({ webhook: { delivery }, waiting }: WebhookView): WireWebh
   })
 }
 
-/** What came of a test. */
 export function fromTest({ outcome, event, millis }: WebhookTest): Omit<TestWebhookResponse, '$typeName'> {
   return {
     delivered: outcome.kind === 'delivered',

@@ -44,7 +44,6 @@ export function toKeyOrigin(keys: WireIssuerKeys | undefined): KeyOrigin {
   }
 }
 
-/** Where the keys of an issuer come from. */
 export function fromIssuerKeys(keys: IssuerKeyChoice): MessageInitShape<typeof IssuerKeysSchema> {
   if (keys.kind === 'given') return { source: { case: 'jwks', value: toJwks(keys.keys) } }
   const { kind, url, caCertificates, maxStalenessSeconds } = keys.source
@@ -61,7 +60,6 @@ export function fromIssuerKeys(keys: IssuerKeyChoice): MessageInitShape<typeof I
   }
 }
 
-/** What was fetched. */
 export function fromFetchedKeys(fetched: FetchedKeys): WireFetchedKeys {
   const { keys, fetch } = fetched
   const expiresAt = expiryOf(fetched)

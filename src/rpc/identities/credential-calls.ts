@@ -3,17 +3,26 @@
  *
  * A secret or token leaves the process only in the response to the call that creates it.
  */
+import { create } from '@bufbuild/protobuf'
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
+import {
+  ClientSecretSchema,
+  PersonalAccessTokenSchema,
+  UserKeySchema,
+  type ClientSecret as WireClientSecret,
+  type PersonalAccessToken as WirePersonalAccessToken,
+  type UserKey as WireUserKey,
+} from '../../../gen/iam/user/v2/service_user_pb.js'
 import type { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
 import type { Credentials } from '../../app/identities/credentials.ts'
 import type { ServiceUsers } from '../../app/identities/service-users.ts'
 import { formatClientId } from '../../domain/identities/client-id.ts'
 import type { ClientSecret, PersonalAccessToken, UserKey } from '../../domain/identities/credential.ts'
 import { actorOf } from '../authorization/actor.ts'
-import { toDate } from '../messages/fields.ts'
+import { fromDate, toDate } from '../messages/fields.ts'
 import { type DateAndId, listOldestFirst } from '../messages/paging.ts'
 import { invalidField } from '../messages/violations.ts'
-import { fromClientSecret, fromPersonalAccessToken, fromUserKey } from './credential-mapping.ts'
 
 type CredentialCalls = Pick<
   ServiceImpl<typeof ServiceUserService>,
@@ -33,7 +42,6 @@ const sortKeyOfSecret = ({ createdAt, secretId }: ClientSecret): DateAndId => ({
 const sortKeyOfKey = ({ createdAt, keyId }: UserKey): DateAndId => ({ date: createdAt, id: keyId })
 const sortKeyOfToken = ({ createdAt, tokenId }: PersonalAccessToken): DateAndId => ({ date: createdAt, id: tokenId })
 
-/** Answers the calls about credentials. */
 export function credentialCalls(users: ServiceUsers, credentials: Credentials): CredentialCalls {
   return {
     async generateClientSecret(req, context) {
@@ -96,4 +104,32 @@ export function credentialCalls(users: ServiceUsers, credentials: Credentials): 
       return {}
     },
   }
+}
+
+function fromClientSecret(secret: ClientSecret): WireClientSecret {
+  return create(ClientSecretSchema, {
+    secretId: secret.secretId,
+    creationDate: timestampFromDate(secret.createdAt),
+    ...fromDate('expirationDate', secret.expiresAt),
+    ...fromDate('deactivationDate', secret.deactivatedAt),
+    ...fromDate('lastUseDate', secret.lastUsedAt),
+  })
+}
+
+function fromUserKey(key: UserKey): WireUserKey {
+  return create(UserKeySchema, {
+    keyId: key.keyId,
+    publicJwk: JSON.stringify(key.publicJwk),
+    creationDate: timestampFromDate(key.createdAt),
+    ...fromDate('expirationDate', key.expiresAt),
+  })
+}
+
+/** A personal access token on the wire, without the token. */
+function fromPersonalAccessToken(token: PersonalAccessToken): WirePersonalAccessToken {
+  return create(PersonalAccessTokenSchema, {
+    tokenId: token.tokenId,
+    creationDate: timestampFromDate(token.createdAt),
+    expirationDate: timestampFromDate(token.expiresAt),
+  })
 }

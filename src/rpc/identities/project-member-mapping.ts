@@ -20,7 +20,6 @@ const FROM_WIRE = {
   [WireProjectMemberRole.PROJECT_OWNER_VIEWER]: 'PROJECT_OWNER_VIEWER',
 } as const satisfies Record<Exclude<WireProjectMemberRole, WireProjectMemberRole.UNSPECIFIED>, ProjectMemberRole>
 
-/** A role over a project on the wire. */
 export function fromMemberRole(role: ProjectMemberRole): WireProjectMemberRole {
   return TO_WIRE[role]
 }
@@ -31,7 +30,6 @@ export function toMemberRole(role: WireProjectMemberRole): ProjectMemberRole {
   return FROM_WIRE[role]
 }
 
-/** A member on the wire. */
 export function fromMember({ userId, name, role }: ProjectMember): WireProjectMember {
   return create(ProjectMemberSchema, { userId, name, role: fromMemberRole(role) })
 }

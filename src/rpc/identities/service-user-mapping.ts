@@ -1,5 +1,5 @@
 /**
- * Between the messages of `iam.user.v2` about users and the domain, both ways. Credentials: `credential-mapping.ts`.
+ * Between the messages of `iam.user.v2` about users and the domain, both ways. Credentials: `credential-calls.ts`.
  */
 import { create } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
@@ -36,12 +36,10 @@ export function toInstanceRole(role: WireInstanceRole): InstanceRole {
   return FROM_WIRE[role]
 }
 
-/** A role over the instance on the wire. */
 export function fromInstanceRole(role: InstanceRole): WireInstanceRole {
   return TO_WIRE[role]
 }
 
-/** A service user on the wire. */
 export function fromServiceUser(user: ServiceUser): WireServiceUser {
   const { userId, name, projectId, enabled, clientCredentialsEnabled, customScopes } = user
   const { boundTokensRequired, certificateBoundTokens, tokenLifetimeSeconds, tokenClaims } = user

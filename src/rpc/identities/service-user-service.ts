@@ -20,7 +20,6 @@ const USERS = byDate(
   ({ date, id }) => ({ createdAt: date, userId: id }),
 )
 
-/** What answering needs. */
 export interface ServiceUserServiceOptions {
   readonly users: ServiceUsers
   readonly credentials: Credentials

@@ -54,7 +54,6 @@ export const POLICY_PATHS = [
   'keep_standby',
 ] as const
 
-/** A web key on the wire. */
 export function fromWebKey(key: AnyWebKey): WireWebKey {
   return create(WebKeySchema, {
     keyId: key.keyId,
@@ -75,7 +74,6 @@ export function isListed(key: AnyWebKey, states: readonly WebKeyState[]): boolea
   return states.length === 0 ? key.state !== 'revoked' : states.includes(STATES[key.state])
 }
 
-/** A rotation policy on the wire. */
 export function fromPolicy(policy: RotationPolicy): WireRotationPolicy {
   return create(RotationPolicySchema, {
     enabled: policy.enabled,
@@ -115,7 +113,6 @@ export function toPolicyChanges(
   }
 }
 
-/** A step of the schedule on the wire. */
 export function fromPlannedStep({ at, step }: PlannedStep): WireRotationStep {
   return create(RotationStepSchema, {
     date: timestampFromDate(at),

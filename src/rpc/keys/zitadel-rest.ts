@@ -30,7 +30,6 @@ export function restMethodOf(httpMethod: string, route: string): string | undefi
   return METHODS.get(`${httpMethod} ${route}`)
 }
 
-/** Whether a path is one of them, or below one. */
 export function isZitadelRest(path: string): boolean {
   return /^\/v2(?:beta)?\/web_keys(?:\/|$)/.test(path)
 }

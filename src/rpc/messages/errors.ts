@@ -108,7 +108,6 @@ const WIRE = {
   storage_unavailable: [Code.Unavailable, 'STORAGE_UNAVAILABLE'],
 } as const satisfies Record<DomainErrorCode, readonly [Code, string]>
 
-/** The stable reason of a domain error. */
 export function reasonOf(code: DomainErrorCode): string {
   return WIRE[code][1]
 }

@@ -1,7 +1,3 @@
-/**
- * The messages of a stream, for interceptors.
- */
-
 /** The stream with each message mapped, when it is asked for. */
 export async function* mapStream<Message>(
   messages: AsyncIterable<Message>,

@@ -10,7 +10,6 @@ import type { StreamOrigin } from '../public/stream-limiter.ts'
 const REQUEST = createContextKey<CallRequest | undefined>(undefined, {
   description: 'the request that the call came in',
 })
-/** What is used of a request. */
 interface CallRequest {
   readonly method?: string | undefined
   readonly url?: string | undefined
@@ -41,7 +40,6 @@ export class CallContexts {
     return createContextValues().set(REQUEST, request).set(CUT_OFF, cutOff)
   }
 
-  /** Where the call comes from. */
   originOf(values: ContextValues): StreamOrigin {
     const request = values.get(REQUEST) ?? values
     return {
@@ -51,13 +49,11 @@ export class CallContexts {
     }
   }
 
-  /** What the request asks for. */
   targetOf(values: ContextValues): RequestTarget {
     const { method = '', url = '/' } = values.get(REQUEST) ?? {}
     return { method, path: new URL(`http://localhost${url}`).pathname }
   }
 
-  /** The certificate of the client. */
   certificateOf(values: ContextValues): PresentedCertificate {
     return this.#requestContext.certificateOf(values.get(REQUEST) ?? values)
   }

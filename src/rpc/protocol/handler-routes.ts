@@ -32,14 +32,12 @@ export function connectOptions(maxMessageBytes: number) {
   }
 }
 
-/** What the handlers of a router need. */
 interface RoutesOptions {
   readonly callContexts: CallContexts
   /** The longest message of a service, as it is sent and decompressed, in bytes. */
   readonly maxMessageBytes: (service: DescService) => number
 }
 
-/** The handlers of a router by path. */
 export function routesOf(router: ConnectRouter, options: RoutesOptions): RpcRoutes {
   return new Map(
     router.handlers.map((handler) => {
@@ -90,7 +88,6 @@ function createAnswer(handler: UniversalHandler, options: RoutesOptions, binding
   }
 }
 
-/** One request to a handler. */
 interface Call extends RoutesOptions {
   readonly binding: RestBinding | undefined
   readonly res: ServerResponse

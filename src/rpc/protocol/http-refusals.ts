@@ -8,7 +8,6 @@ import { createAsyncIterable, type UniversalServerResponse } from '@connectrpc/c
 import { codeToString } from '@connectrpc/connect/protocol-connect'
 import { encodeMessage } from './grpc-message.ts'
 
-/** The code for each HTTP status. */
 const CODES: Readonly<Record<number, Code>> = {
   400: Code.InvalidArgument,
   403: Code.PermissionDenied,
@@ -63,7 +62,6 @@ export function codeOf(status: number): Code {
   return CODES[status] ?? Code.Unknown
 }
 
-/** The request that was refused. */
 interface RefusedRequest {
   readonly httpMethod: string
   readonly contentType: string | null

@@ -27,7 +27,6 @@ export interface Serving {
   readonly administration: boolean
 }
 
-/** What the service needs. */
 export interface HealthOptions {
   readonly serving: () => Serving
   /** The services that administer the instance. */

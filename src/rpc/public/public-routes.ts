@@ -21,7 +21,6 @@ import { healthService, type Serving } from './health-service.ts'
 import { reflectionServices } from './reflection-service.ts'
 import { Schema } from './schema.ts'
 
-/** Every public service. */
 const PUBLIC_SERVICES = [Health, ServerReflection, AlphaServerReflection]
 
 /**
@@ -30,7 +29,6 @@ const PUBLIC_SERVICES = [Health, ServerReflection, AlphaServerReflection]
  */
 const MAX_MESSAGE_BYTES = 4 * 1024
 
-/** What the services need. */
 export interface PublicRpcOptions {
   readonly serving: () => Serving
   /** Whether deprecated services are served. Otherwise health and reflection do not list them. */
@@ -44,7 +42,6 @@ export interface PublicRpcOptions {
   readonly log: Log
 }
 
-/** The public services. */
 export interface PublicRpc {
   readonly routes: RpcRoutes
   /** Ends all open streams with `unavailable`. Other calls are still answered. */

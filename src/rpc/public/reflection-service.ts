@@ -34,7 +34,6 @@ export interface Reflection {
   readonly v1alpha: ServiceImpl<typeof AlphaServerReflection>
 }
 
-/** What the services need. */
 export interface ReflectionOptions {
   readonly schema: Schema
   /** The full names of all services. */

@@ -33,7 +33,6 @@ export class Schema {
     return this.#symbols.get(symbol)
   }
 
-  /** The file that declares an extension of a message. */
   fileOfExtension(message: string, number: number): DescFile | undefined {
     return this.#extensions.get(message)?.get(number)
   }

@@ -65,7 +65,6 @@ function toRow(entry: AuditEntry, { at, outcome = OK, omission }: EventFacts) {
   }
 }
 
-/** The event of a row. */
 export function toAuditEvent(row: Selectable<Tables['audit_events']>): AuditEvent {
   return {
     eventId: row.event_id,

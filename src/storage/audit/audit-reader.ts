@@ -37,7 +37,6 @@ const WINDOW = 10_000
 /** How much a date can be ahead of the order (decision 15), in milliseconds. */
 const MAX_DATE_AHEAD = 24 * 60 * 60 * 1000
 
-/** The reader of a migrated database. */
 export function createAuditReader(database: Pick<Database, 'db'>): AuditReader {
   return {
     latest: () => usingStorageWithRetries(async () => writePosition((await readHorizon(database)).latest)),

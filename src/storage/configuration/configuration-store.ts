@@ -25,7 +25,6 @@ import { writeLabels } from './label-rows.ts'
 const IDLE_MILLIS = 5_000
 const TRANSACTION_MILLIS = 15_000
 
-/** Configurations of a migrated database. */
 export function createConfigurationStore(database: Database, macs: PublicKeyMacs): ConfigurationStore {
   return {
     read: (subject) =>

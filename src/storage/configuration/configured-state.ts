@@ -59,7 +59,6 @@ export async function readConfiguredState(
   }
 }
 
-/** The state that is exported. */
 export async function readSelectedState(
   { db, macs }: Reading,
   selection: ConfigurationSelection,

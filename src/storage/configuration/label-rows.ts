@@ -7,7 +7,6 @@ import type { Tables } from '../schema/tables.ts'
 /** Tables whose rows can have a label, and their ids, which are UUIDs and different in all tables. */
 const LABELLED = { projects: 'project_id', service_users: 'user_id', trusted_issuers: 'issuer_id' } as const
 
-/** The labels of those resources that have one. */
 export async function readLabels(db: Kysely<Tables>, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const labels = new Map<string, string>()
   for (const [table, id] of Object.entries(LABELLED)) {

@@ -30,7 +30,6 @@ interface Row {
   readonly users: number
 }
 
-/** What is not in a configuration, and in the instance. */
 export function takenAway(
   { kept, issuers, label }: ConfigurationSubject,
   { projects, trustedIssuers, labels }: Pick<ConfiguredState, 'projects' | 'trustedIssuers' | 'labels'>,

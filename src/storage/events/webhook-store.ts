@@ -13,7 +13,6 @@ import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import { lockWebhook, readWebhooks, writeDelivery, writeWebhooks } from './webhook-row.ts'
 
-/** The webhooks of a migrated database. */
 export function createWebhookStore(database: Database): WebhookStore {
   const { db } = database
   return {

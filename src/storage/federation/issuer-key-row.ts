@@ -57,7 +57,6 @@ export function toFetchedKeys(
   return { kind: 'fetched', source, keys, fetch: { fetchedAt, attemptedAt, nextFetchAt, lease, failure, failures } }
 }
 
-/** Writes what was fetched for an issuer, or deletes it if its keys are given. */
 export async function writeFetchedKeys(
   trx: Transaction<Tables>,
   { issuerId, keys }: { readonly issuerId: string; readonly keys: IssuerKeys },

@@ -73,7 +73,6 @@ const EXPIRING = sql.join(
 
 const IS_LATE = sql`expiration_date <= statement_timestamp() + make_interval(days => ${sql.lit(NOTICE_DAYS.late)})`
 
-/** The credentials of a migrated database. */
 export function createCredentialExpiries({ db }: Pick<Database, 'db'>): CredentialExpiries {
   const announce = async () => {
     await sql`delete from expiry_notices where expiration_date < statement_timestamp() - interval '1 day'`.execute(db)

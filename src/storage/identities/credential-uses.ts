@@ -3,7 +3,6 @@
  * a new version, because they come with token requests. Assertions that come together are written together.
  */
 import { sql } from 'kysely'
-import { Batches } from '../../domain/batches.ts'
 import { databaseBusy } from '../../domain/errors.ts'
 import type { CredentialUses } from '../../domain/ports/records.ts'
 import { isUuid } from '../../domain/uuid.ts'
@@ -11,6 +10,7 @@ import { ASYNCHRONOUS_COMMIT } from '../postgres/asynchronous-commit.ts'
 import type { Database } from '../postgres/database.ts'
 import { guardCommits } from '../postgres/hanging-commits.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
+import { Batches } from './batches.ts'
 
 /** How long used assertions are kept after they expire: the clocks of replicas and database may differ. */
 const CLOCK_TOLERANCE_SECONDS = 300
@@ -29,7 +29,6 @@ interface AssertionUse {
   readonly expiresAt: Date
 }
 
-/** The uses of credentials in a migrated database. */
 export function createCredentialUses({ db }: Database): CredentialUses {
   const expiredBefore = sql<Date>`clock_timestamp() - make_interval(secs => ${sql.lit(CLOCK_TOLERANCE_SECONDS)})`
   const guarded = guardCommits({ db })

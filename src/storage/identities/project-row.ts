@@ -13,7 +13,6 @@ import { type BeforeAndNext, differenceOfParts } from './difference.ts'
 
 type ProjectRow = Awaited<ReturnType<ReturnType<typeof selectProjects>['execute']>>[number]
 
-/** The project with this id. */
 export async function readProject(db: Kysely<Tables>, projectId: string): Promise<Project | undefined> {
   if (!isUuid(projectId)) return undefined
   const row = await selectProjects(db).where('p.project_id', '=', projectId).executeTakeFirst()
@@ -34,7 +33,6 @@ export async function readProjects(db: Kysely<Tables>, page: Page<string>, reach
   return rows.map(toProject)
 }
 
-/** The projects with these ids. */
 export async function readProjectsByIds(
   db: Kysely<Tables>,
   projectIds: readonly string[],

@@ -43,12 +43,10 @@ export async function readServiceUsers(
 /** An expression in a query of which `u` is a service user. */
 type OfUser = ExpressionBuilder<Tables & { u: Tables['service_users'] }, 'u'>
 
-/** Its roles over the instance. */
 export function instanceRolesOf(eb: OfUser) {
   return eb.selectFrom('instance_members as m').whereRef('m.user_id', '=', 'u.user_id').select('m.role')
 }
 
-/** Its roles over projects. */
 export function managedProjectsOf(eb: OfUser) {
   return eb
     .selectFrom('project_members as o')

@@ -18,7 +18,6 @@ const MAX_CHANGED_IDS = 10_000
 
 const ANY: IdentityChanges = { kind: 'any' }
 
-/** The columns of a change. */
 export function toChangeColumns(changed: ChangedUsers): {
   readonly userIds: readonly string[] | null
   readonly projectIds: readonly string[]

@@ -49,7 +49,6 @@ export async function readStatus(trx: Transaction<Tables>): Promise<InstanceStat
   return { version: Number(version), changedAt: changed_at, issuer, clock, standby }
 }
 
-/** Whether the instance has been set up. */
 export async function isInitialised(db: Kysely<Tables>): Promise<boolean> {
   const { initialised_at } = await db
     .selectFrom('instance')

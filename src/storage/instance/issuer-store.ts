@@ -8,7 +8,6 @@ import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 import { changeInstance } from './instance-change.ts'
 
-/** The issuer of a migrated database. */
 export function createIssuerStore(database: Database): IssuerStore {
   return {
     find: () => usingStorageWithRetries(() => readIssuer(database.db)),

@@ -30,7 +30,6 @@ export async function readRotation(trx: Transaction<Tables>): Promise<Rotation> 
   }
 }
 
-/** Writes the row. */
 export async function writeRotation(trx: Transaction<Tables>, { policy, requestedAt }: Rotation): Promise<void> {
   const { config } = policy
   await trx

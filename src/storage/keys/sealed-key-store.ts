@@ -15,7 +15,6 @@ import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 import { toUnreadableWebKey } from './web-key-row.ts'
 
-/** The sealed keys of a migrated database. */
 export function createSealedKeyStore(database: Database): SealedKeyStore {
   const { db } = database
   return {

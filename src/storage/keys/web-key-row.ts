@@ -68,7 +68,6 @@ export function toLifeColumns(key: WebKey): LifeColumns {
   }
 }
 
-/** The row of a new key. */
 export function toNewRow(key: WebKey, sealedPrivateKey: string, macs: PublicKeyMacs) {
   return {
     key_id: key.keyId,

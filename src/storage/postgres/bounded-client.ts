@@ -32,7 +32,6 @@ export interface LockingLimits {
   readonly transactionTimeout: number
 }
 
-/** Events of a client for its pool. */
 export interface ClientEvents {
   /** The server refuses writes: it has become a standby. The other connections lead to the same server. */
   readonly onReadOnly: () => void

@@ -29,7 +29,6 @@ const HEARTBEAT_MILLIS = 10_000
 /** The heartbeat too: it is idempotent, and listens again if a proxy has switched the server connection. */
 const LISTEN = `listen ${CHANGES_CHANNEL}`
 
-/** The times of a feed, in milliseconds. */
 export interface FeedTimes {
   /** Between heartbeats. Default 10 000. */
   readonly heartbeat?: number

@@ -10,7 +10,6 @@ import type { Tables } from '../schema/tables.ts'
 import { createPostgresPools, type PoolUse, type PostgresOptions, STATEMENT_TIMEOUT_MILLIS } from './postgres-pool.ts'
 import { meaningOfRefusal } from './storage-errors.ts'
 
-/** An open database. */
 export interface Database {
   readonly db: Kysely<Tables>
   /** For changes under the lock of the instance: with timeouts for a client that hangs while it holds the lock. */

@@ -36,7 +36,6 @@ export interface MeasuredPool extends PostgresPool {
   use(): PoolUse
 }
 
-/** The pools of a process. */
 export interface PostgresPools {
   /** For the reads of a replica: small, with short timeouts. */
   readonly serving: MeasuredPool

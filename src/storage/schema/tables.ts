@@ -8,7 +8,6 @@ import type { InstanceTables } from './tables/instance.ts'
 import type { KeyTables } from './tables/keys.ts'
 import type { WebhookTables } from './tables/webhooks.ts'
 
-/** All tables by name. */
 export interface Tables
   extends InstanceTables,
     KeyTables,

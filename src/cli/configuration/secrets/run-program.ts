@@ -11,21 +11,6 @@ const TIME_LIMIT_MILLIS = 60_000
 const OUTPUT_LIMIT_MILLIS = 1_000
 const MAX_CHARACTERS = 4096
 
-/** Thrown for a program that cannot be started, or fails. */
-export class ProgramFailure extends Error {
-  /** What became of it. */
-  readonly end: string
-  /** What it printed on standard error, without secrets. */
-  readonly lines: readonly string[]
-
-  constructor(end: string, lines: readonly string[] = []) {
-    // In one line, as everything that a command says of one secret.
-    super(lines.length === 0 ? end : `${end}: ${lines.join('; ')}`)
-    this.end = end
-    this.lines = lines
-  }
-}
-
 /** How to run it. */
 interface ProgramOptions {
   readonly env: Readonly<Record<string, string | undefined>>
@@ -38,7 +23,7 @@ interface ProgramOptions {
 /**
  * Runs a program without a shell and returns the beginning of its standard output.
  *
- * @throws {ProgramFailure} if it cannot be started, ends with another exit code than 0, or takes more than a minute.
+ * @throws {Error} if it cannot be started, ends with another exit code than 0, or takes more than a minute.
  */
 export async function runProgram([program = '', ...args]: readonly string[], options: ProgramOptions): Promise<string> {
   const { env, input, redact = [] } = options
@@ -52,8 +37,8 @@ export async function runProgram([program = '', ...args]: readonly string[], opt
   child.stdin.end(input ?? '')
   const [code, endedBy] = await once(child, 'exit').catch((cause: unknown) => {
     close(child)
-    if (signal.aborted) throw new ProgramFailure(`${program} took more than a minute, and was ended`)
-    throw new ProgramFailure(
+    if (signal.aborted) throw new Error(`${program} took more than a minute, and was ended`)
+    throw new Error(
       `cannot run ${program}: ${cause instanceof Error && 'code' in cause ? cause.code : 'it does not start'}`,
     )
   })
@@ -65,7 +50,9 @@ export async function runProgram([program = '', ...args]: readonly string[], opt
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '')
-  throw new ProgramFailure(`${program} ended with ${code === null ? endedBy : `exit code ${code}`}`, lines)
+  const end = `${program} ended with ${code === null ? endedBy : `exit code ${code}`}`
+  // In one line, as everything that a command says of one secret.
+  throw new Error(lines.length === 0 ? end : `${end}: ${lines.join('; ')}`)
 }
 
 /** Closes its pipes, which would keep this process while a child of the program has the other ends. */

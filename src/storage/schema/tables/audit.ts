@@ -3,7 +3,6 @@
  */
 import type { ColumnType, Generated } from 'kysely'
 
-/** By name. */
 export interface AuditTables {
   audit_events: AuditEventTable
   audit_exports: AuditExportTable

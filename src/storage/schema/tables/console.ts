@@ -1,8 +1,3 @@
-/**
- * Signing in to the console.
- */
-
-/** By name. */
 export interface ConsoleTables {
   sign_in_links: SignInLinkTable
   console_sessions: ConsoleSessionTable

@@ -3,7 +3,6 @@
  */
 import type { ColumnType } from 'kysely'
 
-/** By name. */
 export interface CredentialTables {
   client_secrets: ClientSecretTable
   user_keys: UserKeyTable

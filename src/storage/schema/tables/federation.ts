@@ -3,7 +3,6 @@
  */
 import type { ColumnType, Generated } from 'kysely'
 
-/** By name. */
 export interface FederationTables {
   trusted_issuers: TrustedIssuerTable
   issuer_keys: IssuerKeyTable

@@ -3,7 +3,6 @@
  */
 import type { ColumnType, Generated } from 'kysely'
 
-/** By name. */
 export interface IdentityTables {
   projects: ProjectTable
   project_roles: ProjectRoleTable

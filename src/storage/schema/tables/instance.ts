@@ -3,7 +3,6 @@
  */
 import type { ColumnType, Generated } from 'kysely'
 
-/** By name. */
 export interface InstanceTables {
   migrations: MigrationTable
   instance: InstanceTable
@@ -11,7 +10,6 @@ export interface InstanceTables {
   replicas: ReplicaTable
 }
 
-/** A migration that has been run. */
 interface MigrationTable {
   name: string
   run_date: ColumnType<Date, never, never>

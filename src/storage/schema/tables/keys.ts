@@ -3,7 +3,6 @@
  */
 import type { ColumnType } from 'kysely'
 
-/** By name. */
 export interface KeyTables {
   web_keys: WebKeyTable
   revoked_web_keys: RevokedWebKeyTable

@@ -1,9 +1,5 @@
-/**
- * Webhooks and their delivery.
- */
 import type { ColumnType } from 'kysely'
 
-/** By name. */
 export interface WebhookTables {
   webhooks: WebhookTable
   webhook_deliveries: WebhookDeliveryTable

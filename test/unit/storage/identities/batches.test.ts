@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { Batches } from '../../../src/domain/batches.ts'
+import { Batches } from '../../../../src/storage/identities/batches.ts'
 
 function setUp(limits: { maxRunning?: number; maxItems?: number; maxWaiting?: number } = {}) {
   const running: { items: readonly number[]; end: () => void; fail: (error: Error) => void }[] = []

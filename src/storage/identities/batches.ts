@@ -9,7 +9,6 @@ export interface BatchesOptions<Item, Result> {
   readonly run: (items: readonly Item[]) => Promise<readonly Result[]>
   /** How many batches run at the same time. */
   readonly maxRunning: number
-  /** How many items a batch has. */
   readonly maxItems: number
   /** How many items may wait. */
   readonly maxWaiting: number
