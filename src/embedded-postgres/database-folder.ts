@@ -4,8 +4,7 @@
  * Callers hold the lock of the data directory.
  */
 import { execFile } from 'node:child_process'
-import { constants } from 'node:fs'
-import { chmod, chown, type FileHandle, lstat, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
+import { chmod, chown, lstat, mkdir, open, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { POSTGRES_MAJOR } from './programs.ts'
@@ -184,24 +183,17 @@ async function assertOwnMajor(folder: string): Promise<void> {
 /**
  * The version of the database in the folder; undefined if there is none.
  *
- * The folder belongs to the user that PostgreSQL runs as, and this process may be root: a link there could lead to any file, whose
- * content must not get into a message, and a pipe would never end.
+ * The folder belongs to the user that PostgreSQL runs as, and this process may be root: a link there could lead to any file, and a pipe would
+ * never end.
  */
 async function versionIn(folder: string): Promise<string | undefined> {
-  let file: FileHandle
-  try {
-    file = await open(join(folder, VERSION_FILE), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
+  const file = join(folder, VERSION_FILE)
+  const found = await lstat(file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
     throw error
-  }
-  try {
-    if (!(await file.stat()).isFile()) return undefined
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_VERSION_BYTES))
-    return /^(\d+)\n?$/.exec(buffer.toString('latin1', 0, bytesRead))?.[1]
-  } finally {
-    await file.close()
-  }
+  })
+  if (found?.isFile() !== true || found.size > MAX_VERSION_BYTES) return undefined
+  return /^(\d+)\n?$/.exec(await readFile(file, 'latin1'))?.[1]
 }
 
 async function assertSpace(folder: string, needed: number): Promise<void> {

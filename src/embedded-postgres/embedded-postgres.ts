@@ -5,6 +5,7 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { backoffMillis } from '../domain/backoff.ts'
+import { LogThrottle } from '../domain/log-throttle.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { lockDataDirectory } from './data-directory.ts'
 import { DATABASE_FOLDER, type Makers, prepareDatabaseFolder } from './database-folder.ts'
@@ -12,7 +13,6 @@ import { markerOf, stopOrphans } from './orphans.ts'
 import { type Platform, thisPlatform } from './platform.ts'
 import { findPrograms } from './programs.ts'
 import { programCache, reachablePrograms } from './reachable-programs.ts'
-import { LineLimit } from './server-log.ts'
 import { type ServerProcess, startServerProcess } from './server-process.ts'
 import { serverUser } from './server-user.ts'
 
@@ -70,7 +70,7 @@ class Supervisor {
   readonly folder: string
   readonly #options: EmbeddedPostgresOptions
   readonly #makers: Makers
-  readonly #lines = new LineLimit()
+  readonly #throttle = new LogThrottle()
   readonly #stopping = new AbortController()
   #server: ServerProcess | undefined
   #running: Promise<void> = Promise.resolve()
@@ -109,7 +109,7 @@ class Supervisor {
       marker,
       connections,
       log,
-      lines: this.#lines,
+      throttle: this.#throttle,
     })
     this.#server = server
     await server.ready(starting)

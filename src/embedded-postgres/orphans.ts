@@ -14,7 +14,6 @@ import { SHELL } from './server-process.ts'
 
 /** The signals in their order, and the timeout of each in milliseconds. */
 const ESCALATION = [
-  ['SIGINT', 15_000],
   ['SIGQUIT', 5_000],
   ['SIGKILL', 5_000],
 ] as const

@@ -1,16 +1,13 @@
 /**
- * What PostgreSQL writes to its standard error, for the log of Keyturn: bounded lines, each once a minute, and no more than a
- * few together.
+ * What PostgreSQL writes to its standard error, for the log of Keyturn: bounded lines, each once a minute.
  */
 import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
-import { LogThrottle } from '../domain/log-throttle.ts'
+import type { LogThrottle } from '../domain/log-throttle.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { namingFolder } from './database-folder.ts'
 
 const LONGEST_LINE = 500
-const MOST_LINES = 20
-const PER_MILLIS = 60_000
 
 const READY = 'database system is ready to accept connections'
 
@@ -25,7 +22,7 @@ const REASON_AFTER_START = /^PANIC: +/
 export interface ServerLogOptions {
   readonly log: Log
   /** Shared by the processes that follow each other. */
-  readonly lines: LineLimit
+  readonly throttle: LogThrottle
   /** Of the database. */
   readonly folder: string
 }
@@ -33,7 +30,7 @@ export interface ServerLogOptions {
 /** The standard error of one server process. */
 export class ServerLog {
   readonly #log: Log
-  readonly #lines: LineLimit
+  readonly #throttle: LogThrottle
   readonly #folder: string
   readonly #ready = Promise.withResolvers<void>()
   readonly #ended: Promise<void>
@@ -42,9 +39,9 @@ export class ServerLog {
   #hasStarted = false
   #muted = false
 
-  constructor(stderr: Readable, { log, lines, folder }: ServerLogOptions) {
+  constructor(stderr: Readable, { log, throttle, folder }: ServerLogOptions) {
     this.#log = log
-    this.#lines = lines
+    this.#throttle = throttle
     this.#folder = folder
     const decoder = new StringDecoder()
     stderr.on('data', (chunk: Buffer) => this.#read(decoder.write(chunk)))
@@ -86,7 +83,9 @@ export class ServerLog {
     }
     if ((this.#hasStarted ? REASON_AFTER_START : REASON).test(line))
       this.#reason = line.replace(/^(FATAL|PANIC): +/, '')
-    if (this.#muted || !WORTH_LOGGING.test(line) || !this.#lines.admits(line, performance.now())) return
+    // The ids of processes differ each time.
+    const isNew = () => this.#throttle.admits(line.replaceAll(/\d+/g, '0'), performance.now())
+    if (this.#muted || !WORTH_LOGGING.test(line) || !isNew()) return
     this.#log.warn({ said: line }, 'the embedded PostgreSQL says something')
   }
 }
@@ -94,23 +93,4 @@ export class ServerLog {
 /** The message of an error may quote a value of a statement. */
 function withoutValues(line: string): string {
   return line.startsWith('ERROR: ') ? line.replaceAll(/"[^"]*"?/g, '"…"') : line
-}
-
-/** Bounds how many lines are logged, whatever they say. */
-export class LineLimit {
-  readonly #same = new LogThrottle()
-  #since = Number.NEGATIVE_INFINITY
-  #lines = 0
-
-  /** Whether to log the line now. @param at Milliseconds of a clock that never jumps. */
-  admits(line: string, at: number): boolean {
-    if (at - this.#since >= PER_MILLIS) {
-      this.#since = at
-      this.#lines = 0
-    }
-    // The ids of processes differ each time.
-    if (this.#lines >= MOST_LINES || !this.#same.admits(line.replaceAll(/\d+/g, '0'), at)) return false
-    this.#lines += 1
-    return true
-  }
 }

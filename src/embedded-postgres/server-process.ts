@@ -7,9 +7,10 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { LogThrottle } from '../domain/log-throttle.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { type Makers, workingFolder, workingIn } from './database-folder.ts'
-import { type LineLimit, ServerLog } from './server-log.ts'
+import { ServerLog } from './server-log.ts'
 import { settingsAsArguments } from './server-settings.ts'
 
 /** What runs beside the server. */
@@ -49,7 +50,8 @@ export interface ServerOptions extends Makers {
   /** How many Keyturn opens at most. */
   readonly connections: number
   readonly log: Log
-  readonly lines: LineLimit
+  /** Shared by the servers that follow each other. */
+  readonly throttle: LogThrottle
 }
 
 /** A server that was started. */
@@ -68,7 +70,7 @@ export interface ServerProcess {
 
 /** Starts a server. */
 export function startServerProcess(options: ServerOptions): ServerProcess {
-  const { folder, user, programs, connections, marker, log, lines } = options
+  const { folder, user, programs, connections, marker, log, throttle } = options
   const server = [join(programs, 'bin/postgres'), '-D', workingFolder(folder)]
   const child = spawn(SHELL, ['-c', GUARD, SHELL, ...server, ...settingsAsArguments(connections, marker)], {
     ...workingIn(folder, user),
@@ -77,7 +79,7 @@ export function startServerProcess(options: ServerOptions): ServerProcess {
   })
   const [, , , guard] = child.stdio
   guard?.on('error', () => {})
-  const serverLog = new ServerLog(child.stderr as NonNullable<typeof child.stderr>, { log, lines, folder })
+  const serverLog = new ServerLog(child.stderr as NonNullable<typeof child.stderr>, { log, throttle, folder })
   const ended = new Promise<string>((resolve) => {
     child.once('error', ({ message }) => resolve(message))
     child.once('exit', async (code, signal) => {

@@ -7,7 +7,6 @@ import { type ContextValues, createConnectRouter } from '@connectrpc/connect'
 import { file_google_rpc_error_details } from '../../../gen/google/rpc/error_details_pb.js'
 import { Health } from '../../../gen/grpc/health/v1/health_pb.js'
 import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.js'
-import { ServerReflection as AlphaServerReflection } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.js'
 import { ConsoleService } from '../../../gen/iam/console/v2/console_service_pb.js'
 import type { Log, RequestContext } from '../../domain/ports/runtime.ts'
 import type { Clock } from '../../domain/time.ts'
@@ -18,10 +17,10 @@ import { connectOptions, routesOf } from '../protocol/handler-routes.ts'
 import type { RpcRoutes } from '../rpc-route.ts'
 import { SERVICES, ZITADEL_SERVICES } from '../services.ts'
 import { healthService, type Serving } from './health-service.ts'
-import { reflectionServices } from './reflection-service.ts'
+import { ALPHA_REFLECTION, reflectionService } from './reflection-service.ts'
 import { Schema } from './schema.ts'
 
-const PUBLIC_SERVICES = [Health, ServerReflection, AlphaServerReflection]
+const PUBLIC_SERVICES = [Health, ServerReflection, ALPHA_REFLECTION]
 
 /**
  * The longest message, as it is sent and decompressed, in bytes. Names are short, and responses repeat them: a compressed request of an
@@ -61,7 +60,7 @@ export function createPublicRpc({ serving, clock, log, ...options }: PublicRpcOp
   // Errors carry details that nothing else refers to.
   const schema = new Schema([...all.map(({ file }) => file), file_google_rpc_error_details])
   const originOf = (values: ContextValues) => callContexts.originOf(values)
-  const reflection = reflectionServices({ schema, services: all.map(({ typeName }) => typeName), originOf })
+  const reflection = reflectionService({ schema, services: all.map(({ typeName }) => typeName), originOf })
   const stopping = new AbortController()
   const router = createConnectRouter({
     ...connectOptions(MAX_MESSAGE_BYTES),
@@ -70,8 +69,8 @@ export function createPublicRpc({ serving, clock, log, ...options }: PublicRpcOp
     shutdownSignal: stopping.signal,
   })
     .service(Health, healthService({ serving, administration, clock, originOf }))
-    .service(ServerReflection, reflection.v1)
-    .service(AlphaServerReflection, reflection.v1alpha)
+    .service(ServerReflection, reflection)
+    .service(ALPHA_REFLECTION, reflection)
 
   return {
     routes: routesOf(router, { callContexts, maxMessageBytes: () => MAX_MESSAGE_BYTES }),

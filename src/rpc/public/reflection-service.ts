@@ -1,21 +1,15 @@
 /**
- * `grpc.reflection.v1.ServerReflection`: the schema, for tools that have no proto files. v1alpha has the same
- * encoding.
+ * `grpc.reflection.v1.ServerReflection`: the schema, for tools that have no proto files. v1alpha is the same under another name.
  */
-import { create, type DescFile, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
+import { create, type DescFile, type MessageInitShape } from '@bufbuild/protobuf'
 import { Code, ConnectError, type ContextValues, type HandlerContext, type ServiceImpl } from '@connectrpc/connect'
 import {
-  type ServerReflection,
+  ServerReflection,
   type ServerReflectionRequest,
-  ServerReflectionRequestSchema,
   type ServerReflectionResponse,
   ServerReflectionResponseSchema,
 } from '../../../gen/grpc/reflection/v1/reflection_pb.js'
-import {
-  ServerReflectionRequestSchema as AlphaRequestSchema,
-  ServerReflectionResponseSchema as AlphaResponseSchema,
-  type ServerReflection as AlphaServerReflection,
-} from '../../../gen/grpc/reflection/v1alpha/reflection_pb.js'
+import { ServerReflection as AlphaServerReflection } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.js'
 import { invalidArgument } from '../messages/errors.ts'
 import { type Schema, withImports } from './schema.ts'
 import { StreamLimiter, type StreamOrigin } from './stream-limiter.ts'
@@ -28,11 +22,8 @@ const MAX_STREAMS = { total: 100, perAddress: 20, perConnection: 10 }
 
 type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>['messageResponse']>
 
-/** Both versions of the service, which share the limits. */
-export interface Reflection {
-  readonly v1: ServiceImpl<typeof ServerReflection>
-  readonly v1alpha: ServiceImpl<typeof AlphaServerReflection>
-}
+/** v1alpha with the messages of v1, which have the same encoding. */
+export const ALPHA_REFLECTION = alphaReflection()
 
 export interface ReflectionOptions {
   readonly schema: Schema
@@ -41,8 +32,12 @@ export interface ReflectionOptions {
   readonly originOf: (values: ContextValues) => StreamOrigin
 }
 
-/** Answers the calls of both services. */
-export function reflectionServices({ schema, services, originOf }: ReflectionOptions): Reflection {
+/** Answers the calls of both services, which share the limits. */
+export function reflectionService({
+  schema,
+  services,
+  originOf,
+}: ReflectionOptions): ServiceImpl<typeof ServerReflection> {
   const streams = new StreamLimiter(MAX_STREAMS)
   const names = [...services].sort()
 
@@ -67,16 +62,7 @@ export function reflectionServices({ schema, services, originOf }: ReflectionOpt
     }
   }
 
-  return {
-    v1: { serverReflectionInfo: answers },
-    v1alpha: {
-      async *serverReflectionInfo(requests, context) {
-        for await (const response of answers(fromAlpha(requests), context)) {
-          yield fromBinary(AlphaResponseSchema, toBinary(ServerReflectionResponseSchema, response))
-        }
-      },
-    },
-  }
+  return { serverReflectionInfo: answers }
 }
 
 interface Known {
@@ -117,12 +103,11 @@ function refusal(errorCode: Code, errorMessage: string): Answer {
   return { case: 'errorResponse', value: { errorCode, errorMessage } }
 }
 
-async function* fromAlpha(
-  requests: AsyncIterable<MessageInitShape<typeof AlphaRequestSchema>>,
-): AsyncGenerator<ServerReflectionRequest> {
-  for await (const request of requests) {
-    yield fromBinary(ServerReflectionRequestSchema, toBinary(AlphaRequestSchema, create(AlphaRequestSchema, request)))
-  }
+function alphaReflection(): typeof ServerReflection {
+  const { typeName, name, file, proto } = AlphaServerReflection
+  const service = { ...ServerReflection, typeName, name, file, proto }
+  const serverReflectionInfo = { ...ServerReflection.method.serverReflectionInfo, parent: service }
+  return Object.assign(service, { method: { serverReflectionInfo }, methods: [serverReflectionInfo] })
 }
 
 /**

@@ -10,7 +10,7 @@ import {
 } from '../../../../gen/grpc/reflection/v1/reflection_pb.js'
 import { ServerReflection as AlphaServerReflection } from '../../../../gen/grpc/reflection/v1alpha/reflection_pb.js'
 import { WebKeyService } from '../../../../gen/iam/webkey/v2beta/web_key_service_pb.js'
-import { reflectionServices } from '../../../../src/rpc/public/reflection-service.ts'
+import { ALPHA_REFLECTION, reflectionService } from '../../../../src/rpc/public/reflection-service.ts'
 import { Schema } from '../../../../src/rpc/public/schema.ts'
 
 type Ask = MessageInitShape<typeof ServerReflectionRequestSchema>
@@ -18,8 +18,8 @@ type Ask = MessageInitShape<typeof ServerReflectionRequestSchema>
 const transport = createRouterTransport((router) => {
   const schema = new Schema([WebKeyService.file, file_google_rpc_error_details])
   const originOf = () => ({ address: '127.0.0.1', connection: {}, cutOff: () => {} })
-  const { v1, v1alpha } = reflectionServices({ schema, services: ['b.B', 'a.A'], originOf })
-  router.service(ServerReflection, v1).service(AlphaServerReflection, v1alpha)
+  const reflection = reflectionService({ schema, services: ['b.B', 'a.A'], originOf })
+  router.service(ServerReflection, reflection).service(ALPHA_REFLECTION, reflection)
 })
 
 async function* each(requests: readonly Ask[]) {
