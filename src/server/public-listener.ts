@@ -25,12 +25,12 @@ export class PublicListener {
   }
 
   /**
-   * Starts listening, on the configured port or another one. Only the first call has an effect.
+   * Starts listening. Only the first call has an effect.
    *
    * @throws {Error} that says what to do.
    */
-  open(port = this.#options.config.listen.port): Promise<void> {
-    this.#opening ??= this.#open(port)
+  open(): Promise<void> {
+    this.#opening ??= this.#open()
     return this.#opening
   }
 
@@ -79,12 +79,12 @@ export class PublicListener {
     await this.#listener?.close(grace)
   }
 
-  async #open(port: number): Promise<void> {
+  async #open(): Promise<void> {
     const { config, log, around } = this.#options
     const { listen: address, tls } = config
     const asksForCertificates = config.mtls.source === 'tls'
     const handler = around(this.#routing.handle)
-    this.#listener = await listen({ ...address, port, tls, asksForCertificates, limits: DEFAULT_LIMITS, log, handler })
+    this.#listener = await listen({ ...address, tls, asksForCertificates, limits: DEFAULT_LIMITS, log, handler })
   }
 
   get #opened(): Listener {

@@ -11,7 +11,7 @@ import type { Log, Readiness } from '../domain/ports/runtime.ts'
 import { createAddressReader } from '../http/requests/client-address.ts'
 import { RequestContexts } from '../http/requests/request-context.ts'
 import type { ServerLog } from '../telemetry/log/log.ts'
-import type { MetricFamilies } from '../telemetry/metrics/metrics.ts'
+import type { Metrics } from '../telemetry/metrics/metrics.ts'
 import { createAuditFeed, createAuditTrail, startAuditExport, startCredentialWatch } from './audit-events.ts'
 import { CleanupStack } from './cleanup-stack.ts'
 import { createCertificateReader, openCertificateVerifier } from './client-certificates.ts'
@@ -36,8 +36,8 @@ export interface RunningServer {
   readonly listenUrl: string
   /** Whether this start filled an empty instance and wrote the credentials file. */
   readonly initialised: boolean
-  /** The metrics of this process, to be added to those of other workers. */
-  metrics(): Promise<MetricFamilies>
+  /** The metrics of this process, to be added to those of other workers. Null: they are off. */
+  readonly metrics: Metrics['registry']
   /** Shuts down gracefully: drains if asked to, finishes requests in flight, releases everything. */
   stop(options?: StopOptions): Promise<void>
 }
@@ -53,11 +53,10 @@ interface StartOptions {
   /** Whether it listens on the metrics address itself, as a process on its own does. Default true. */
   readonly servesMetrics?: boolean
   /**
-   * Given if other workers serve the port: then it is opened when the server is ready, or earlier when this resolves to
-   * the port. The base URL must be configured. By default the port is opened at once, and `/readyz` says what the start
-   * waits for.
+   * Whether the port is opened when the server is ready, because other workers serve it. Then the base URL must be configured. Default false:
+   * it is opened at once, and `/readyz` says what the start waits for.
    */
-  readonly openEarly?: Promise<number>
+  readonly opensWhenReady?: boolean
   /** Of the embedded database, if that is the configured one and another process has started it. */
   readonly socketFolder?: string | null
   /** Aborts the start: the call then throws its reason. It has no effect on a started server. */
@@ -89,7 +88,7 @@ async function start(
   log: ServerLog,
   { stack, ...options }: StartOptions & { readonly stack: CleanupStack },
 ): Promise<RunningServer> {
-  const { servesMetrics = true, openEarly, socketFolder, signal = new AbortController().signal } = options
+  const { servesMetrics = true, opensWhenReady = false, socketFolder, signal = new AbortController().signal } = options
   const { metrics, tracing, around, onAnswered } = await startTelemetry(config, log, { stack, servesMetrics })
 
   await checkConfigFiles(config)
@@ -99,11 +98,7 @@ async function start(
   const contexts = new RequestContexts(createAddressReader(config.trustedProxies), createCertificateReader(config))
   const listener = new PublicListener({ config, log, contexts, around, onAnswered })
   stack.defer(() => listener.close(GRACE))
-  if (openEarly === undefined) await listener.open()
-  else
-    openEarly
-      .then((port) => listener.open(port))
-      .catch((error: unknown) => log.error({ err: error }, 'the port is not open'))
+  if (!opensWhenReady) await listener.open()
   const { baseUrl } = listener
 
   const embeddedIn = socketFolder ?? (await startEmbedded(config, log, { stack, signal }))
@@ -170,7 +165,7 @@ async function start(
     baseUrl,
     listenUrl: listener.listenUrl,
     initialised: instance.isNew,
-    metrics: () => metrics.families(),
+    metrics: metrics.registry,
     stop: (options = {}) => (stopping ??= stop(options)),
   }
 }

@@ -33,7 +33,10 @@ export async function startTelemetry(
 ): Promise<Telemetry> {
   const metrics = config.metricsListen === null ? NO_METRICS : createMetrics()
   stack.defer(() => metrics.stop())
-  if (servesMetrics) stack.defer(await serveMetrics(config.metricsListen, () => metrics.text(), log))
+  const { registry } = metrics
+  if (servesMetrics && registry !== null) {
+    stack.defer(await serveMetrics(config.metricsListen, () => registry.metrics(), log))
+  }
   const tracing = await startTracing(config, log)
   stack.defer(() => tracing.stop())
   const logRequest = logRequests(log.requests)

@@ -4,12 +4,41 @@
  */
 import cluster from 'node:cluster'
 import { setTimeout as delay } from 'node:timers/promises'
+import { AggregatorRegistry } from 'prom-client'
 import { type Config, ConfigError } from '../config/config.ts'
-import type { Log } from '../domain/ports/runtime.ts'
 import { type RunningServer, type StopOptions, startServer } from '../server/server.ts'
 import { STOP_LIMIT } from '../server/stop-limit.ts'
 import type { ServerLog } from '../telemetry/log/log.ts'
-import type { Command, Failure, Report } from './protocol.ts'
+
+/** From the primary to a worker. */
+type Command =
+  /**
+   * The first one, once. `port` overrides the configured one. `baseUrl` is that of the server if other workers serve the port: then this
+   * worker opens it when it is ready. `socketFolder` is that of the embedded database, which the primary has started.
+   */
+  | {
+      readonly kind: 'start'
+      readonly port: number
+      readonly baseUrl?: string
+      readonly socketFolder: string | null
+    }
+  | { readonly kind: 'stop'; readonly drains: boolean }
+
+/** From a worker to the primary. */
+export type Report =
+  | { readonly kind: 'ready'; readonly server: ServerFacts }
+  /** The start failed. The process exits. */
+  | { readonly kind: 'failed'; readonly failure: Failure }
+
+/** What the primary announces about the server. */
+export type ServerFacts = Pick<RunningServer, 'listenUrl' | 'baseUrl' | 'initialised'>
+
+/** Why a worker did not start. */
+export interface Failure {
+  readonly message: string
+  /** The mistakes in the configuration, if they are the reason. */
+  readonly problems: readonly string[] | null
+}
 
 /** What a worker needs. */
 export interface WorkerOptions {
@@ -29,10 +58,11 @@ export interface WorkerOptions {
  */
 export async function runWorker(options: WorkerOptions): Promise<unknown> {
   const { config, log, signalled, describe } = options
+  // Answers when the primary asks for metrics.
+  new AggregatorRegistry()
   const stopping = new AbortController()
   const stopped = Promise.race([commandTo('stop'), primaryExited(), signalled])
   void stopped.then(() => stopping.abort())
-  const openEarly = commandTo('open').then(({ port }) => port)
   let server: RunningServer | undefined
   try {
     const command = await Promise.race([commandTo('start'), stopped.then(() => null)])
@@ -42,19 +72,20 @@ export async function runWorker(options: WorkerOptions): Promise<unknown> {
     const starting = startServer(ownConfig, log, {
       servesMetrics: false,
       socketFolder,
-      ...(baseUrl === null ? {} : { openEarly }),
+      opensWhenReady: baseUrl !== undefined,
       signal: stopping.signal,
     })
     starting.catch(() => {})
     // A start can be interrupted anywhere, as by a crash: nothing is served yet.
     server = await Promise.race([starting, stopped.then(() => undefined)])
   } catch (error) {
-    await report({ kind: 'failed', failure: toFailure(error, describe) })
+    const problems = error instanceof ConfigError ? error.problems : null
+    await report({ kind: 'failed', failure: { message: describe(error), problems } })
     return error
   }
   if (server === undefined) return undefined
+  if (server.metrics !== null) AggregatorRegistry.setRegistries([server.metrics])
   const { listenUrl, initialised } = server
-  answerMetrics(server, log)
   await report({ kind: 'ready', server: { listenUrl, baseUrl: server.baseUrl, initialised } })
   const { drains = false } = await stopped
   // Without the primary no other process kills a worker that hangs.
@@ -84,27 +115,10 @@ async function primaryExited(): Promise<StopOptions> {
   return promise
 }
 
-function answerMetrics(server: RunningServer, log: Log): void {
-  process.on('message', (command: Command) => {
-    if (command.kind !== 'measure') return
-    server
-      .metrics()
-      .catch((error: unknown) => {
-        log.warn({ err: error }, 'the metrics could not be read')
-        return null
-      })
-      .then((families) => report({ kind: 'metrics', families }))
-  })
-}
-
 /** Resolves when the report is sent, or cannot be sent because the primary has exited. */
 function report(message: Report): Promise<void> {
   return new Promise((resolve) => {
     if (process.send === undefined || !process.connected) resolve()
     else process.send(message, undefined, undefined, () => resolve())
   })
-}
-
-function toFailure(error: unknown, describe: (error: unknown) => string): Failure {
-  return { message: describe(error), problems: error instanceof ConfigError ? error.problems : null }
 }

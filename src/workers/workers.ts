@@ -1,46 +1,60 @@
 /**
- * The primary process: it serves the metrics, and supervises the workers that serve everything else (`worker.ts`).
+ * The primary process: it serves the metrics, and runs the workers that serve everything else (`worker.ts`).
+ *
+ * A worker that exits is replaced, with exponential backoff.
  */
+import cluster, { type Worker } from 'node:cluster'
 import { type Config, ConfigError } from '../config/config.ts'
+import { backoffMillis } from '../domain/backoff.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { CleanupStack } from '../server/cleanup-stack.ts'
 import { checkConfigFiles } from '../server/config-files.ts'
 import { startEmbedded } from '../server/database.ts'
 import type { StopOptions } from '../server/server.ts'
-import { systemClock } from '../server/system-clock.ts'
+import { STOP_LIMIT } from '../server/stop-limit.ts'
 import { serveMetrics } from '../telemetry/metrics/metrics-server.ts'
-import type { ServerFacts } from './protocol.ts'
-import { WorkerMetrics } from './worker-metrics.ts'
-import { type Exit, forkWorker, type WorkerProcess } from './worker-process.ts'
-import { WorkerSupervisor } from './worker-supervisor.ts'
+import { createWorkerMetrics, type WorkerCounts } from '../telemetry/metrics/worker-metrics.ts'
+import type { Failure, Report, ServerFacts } from './worker.ts'
 
-/** The longest interval of a timer, in milliseconds. */
-const MAX_INTERVAL = 2 ** 31 - 1
+/** The backoff before a worker that exited is replaced, in milliseconds. */
+const RESTART = { first: 100, longest: 30_000 }
+
+/** After a run of so many milliseconds the backoff begins again. */
+const LONG_RUN = 60_000
+
+/** The place of a worker. */
+interface Slot {
+  worker?: Worker | undefined
+  isReady: boolean
+  failures: number
+  replacing?: NodeJS.Timeout
+}
 
 export class Workers {
   readonly #config: Config
   readonly #log: Log
-  readonly #metrics: WorkerMetrics
-  readonly #supervisors: readonly WorkerSupervisor[]
-  /** The port that workers listen on. */
+  readonly #slots: readonly Slot[]
+  /** Workers that listen on the same one share it, also if it is 0. */
   #port: number
-  /** The port that the first worker picked, if the configured one is 0. */
-  #pickedPort: number | undefined
-  /** Null until the first worker is ready. */
-  #baseUrl: string | null = null
+  #restarts = 0
   /** What ends after the workers. */
   readonly #stack = new CleanupStack()
   readonly #aborting = new AbortController()
-  #starting: Promise<string | null> = Promise.resolve(null)
-  #socketFolder: string | null = null
+  #socketFolder: Promise<string | null> = Promise.resolve(null)
+  /** Of the first worker, once it is ready. */
+  #server: ServerFacts | undefined
   #stopping: Promise<void> | undefined
 
   constructor(config: Config, log: Log) {
     this.#config = config
-    this.#log = log
     this.#port = config.listen.port
-    this.#supervisors = Array.from({ length: config.workers }, () => this.#createSupervisor())
-    this.#metrics = new WorkerMetrics(this.#supervisors)
+    this.#log = log
+    this.#slots = Array.from({ length: config.workers }, () => ({ isReady: false, failures: 0 }))
+    // Workers accept connections from one shared socket. With round-robin scheduling the primary accepts them, and loses those
+    // that it is handing over to a worker that dies.
+    cluster.schedulingPolicy = cluster.SCHED_NONE
+    // Metrics may be infinite, and JSON has no infinity.
+    cluster.setupPrimary({ serialization: 'advanced' })
   }
 
   /**
@@ -50,10 +64,6 @@ export class Workers {
    * @throws {Error} why the first worker did not start, after everything is stopped.
    */
   async start(): Promise<ServerFacts | undefined> {
-    if (this.#stopping !== undefined) return undefined
-    // Between the exit of a worker and its restart nothing else keeps the process alive.
-    const keepAlive = setInterval(() => {}, MAX_INTERVAL)
-    this.#stack.defer(() => clearInterval(keepAlive))
     try {
       return await this.#start()
     } catch (error) {
@@ -68,88 +78,105 @@ export class Workers {
 
   /** Shuts all workers down gracefully, kills those that hang, and resolves when the last has exited. */
   stop({ drains = false }: StopOptions = {}): Promise<void> {
-    this.#stopping ??= this.#stop(drains ? this.#config.drainSeconds : 0)
+    this.#stopping ??= this.#stop(drains)
     return this.#stopping
   }
 
   /** Kills all workers. */
   kill(): void {
-    for (const supervisor of this.#supervisors) supervisor.kill()
+    for (const { worker } of this.#slots) worker?.process.kill('SIGKILL')
   }
 
-  async #start(): Promise<ServerFacts | undefined> {
+  async #start(): Promise<ServerFacts> {
+    const { signal } = this.#aborting
     await checkConfigFiles(this.#config)
-    if (this.#stopping !== undefined) return undefined
-    const metricsServer = serveMetrics(this.#config.metricsListen, () => this.#metrics.text(), this.#log)
-    this.#stack.defer(() =>
-      metricsServer.then(
-        (stop) => stop(),
-        () => {},
-      ),
-    )
-    await metricsServer
-    if (this.#stopping !== undefined) return undefined
-    this.#starting = startEmbedded(this.#config, this.#log, { stack: this.#stack, signal: this.#aborting.signal })
-    this.#socketFolder = await this.#starting
-    const [first, ...others] = this.#supervisors
-    if (this.#stopping !== undefined || first === undefined) return undefined
-
-    const outcome = await first.tryFirst()
-    if (this.#stopping !== undefined) return undefined
-    if (outcome.kind === 'exited') throw toError(outcome.exit)
-    const { server } = outcome
-    this.#baseUrl = server.baseUrl
-    if (this.#port === 0) this.#pickedPort = Number(new URL(server.listenUrl).port)
-    for (const supervisor of others) supervisor.run()
-    return server
+    signal.throwIfAborted()
+    const metrics = createWorkerMetrics(() => this.#counts())
+    this.#stack.defer(await serveMetrics(this.#config.metricsListen, metrics, this.#log))
+    signal.throwIfAborted()
+    this.#socketFolder = startEmbedded(this.#config, this.#log, { stack: this.#stack, signal })
+    await this.#socketFolder
+    const [first, ...others] = this.#slots as [Slot, ...Slot[]]
+    signal.throwIfAborted()
+    this.#server = await this.#run(first)
+    signal.throwIfAborted()
+    for (const slot of others) void this.#run(slot)
+    return this.#server
   }
 
-  async #stop(drainSeconds: number): Promise<void> {
+  async #stop(drains: boolean): Promise<void> {
     this.#aborting.abort()
-    await Promise.all(this.#supervisors.map((supervisor) => supervisor.stop(drainSeconds)))
-    await this.#starting.catch(() => {})
+    await Promise.all(this.#slots.map((slot) => this.#end(slot, drains)))
+    await this.#socketFolder.catch(() => {})
     await this.#stack.disposeAsync()
   }
 
-  #createSupervisor(): WorkerSupervisor {
-    return new WorkerSupervisor({
-      fork: () => this.#fork(),
-      onExit: (worker) => {
-        void this.#metrics.keep(worker)
-        if (this.#stopping === undefined && !this.#isPortHeld()) this.#openPort()
-      },
-      clock: systemClock,
-      log: this.#log,
+  async #end({ worker, replacing }: Slot, drains: boolean): Promise<void> {
+    clearTimeout(replacing)
+    if (worker === undefined) return
+    const exited = new Promise((resolve) => worker.once('exit', resolve))
+    if (worker.isConnected()) worker.send({ kind: 'stop', drains })
+    const limit = (drains ? this.#config.drainSeconds * 1000 : 0) + STOP_LIMIT
+    const timer = setTimeout(() => {
+      this.#log.error({ pid: worker.process.pid }, 'a worker did not stop in time and is ended')
+      worker.process.kill('SIGKILL')
+    }, limit)
+    await exited
+    clearTimeout(timer)
+  }
+
+  /** Starts a worker. @returns What it says when it is ready; never if it is replaced before. @throws {Error} why the first one did not start. */
+  async #run(slot: Slot): Promise<ServerFacts> {
+    const startedAt = performance.now()
+    const { promise, resolve, reject } = Promise.withResolvers<ServerFacts>()
+    const worker = cluster.fork()
+    slot.worker = worker
+    let failure: Failure | undefined
+    const end = (code: number | null, signal: string | null): void => {
+      slot.worker = undefined
+      slot.isReady = false
+      // Nothing replaces the first worker if it was never ready.
+      if (this.#server === undefined) reject(toError(failure, signal ?? `exit code ${code}`))
+      else if (this.#stopping === undefined) {
+        slot.failures = performance.now() - startedAt >= LONG_RUN ? 1 : slot.failures + 1
+        const restartInMillis = backoffMillis(slot.failures, RESTART)
+        const facts = { pid: worker.process.pid, code, signal, reason: failure?.message, restartInMillis }
+        this.#log.error(facts, 'a worker ended and will be restarted')
+        slot.replacing = setTimeout(() => {
+          this.#restarts += 1
+          void this.#run(slot)
+        }, restartInMillis)
+      }
+    }
+    worker.once('exit', (code: number | null, signal: string | null) => end(code, signal || null))
+    worker.on('error', (error) => {
+      // Without a process there is no exit. Other errors are of the channel, which closes when the process exits.
+      if (worker.process.pid !== undefined) return
+      failure = { message: `no process could be started: ${error.message}`, problems: null }
+      end(null, null)
     })
-  }
-
-  #fork(): WorkerProcess {
-    const isAlone = !this.#isPortHeld()
-    if (isAlone) this.#keepPickedPort()
-    return forkWorker({
-      port: this.#port,
-      baseUrl: isAlone ? null : this.#baseUrl,
-      socketFolder: this.#socketFolder,
+    worker.on('message', (report: Report) => {
+      if (report.kind === 'failed') failure = report.failure
+      if (report.kind !== 'ready') return
+      slot.isReady = true
+      resolve(report.server)
     })
+    // A worker opens the port when it is ready, because it would refuse requests before, unless no other one serves it.
+    const serving = this.#slots.some(({ isReady }) => isReady) ? this.#server : undefined
+    // The shared socket was closed with the last worker, and port 0 would pick another one.
+    if (this.#server !== undefined && serving === undefined) this.#port = Number(new URL(this.#server.listenUrl).port)
+    const socketFolder = await this.#socketFolder
+    worker.send({ kind: 'start', port: this.#port, baseUrl: serving?.baseUrl, socketFolder })
+    return promise
   }
 
-  #isPortHeld(): boolean {
-    return this.#supervisors.some(({ worker }) => worker?.holdsPort === true)
-  }
-
-  /** Lets the remaining workers, which are not ready, open the port, so that clients are not refused. */
-  #openPort(): void {
-    this.#keepPickedPort()
-    for (const { worker } of this.#supervisors) worker?.open(this.#port)
-  }
-
-  /** Keeps the port: the shared socket was closed with the last worker that had it, and port 0 would pick another. */
-  #keepPickedPort(): void {
-    this.#port = this.#pickedPort ?? this.#port
+  #counts(): WorkerCounts {
+    const running = this.#slots.filter(({ isReady }) => isReady).length
+    return { running, restarting: this.#slots.length - running, restarts: this.#restarts }
   }
 }
 
-function toError({ code, signal, failure }: Exit): Error {
-  if (failure === null) return new Error(`the first worker ended before it served: ${signal ?? `exit code ${code}`}`)
+function toError(failure: Failure | undefined, exit: string): Error {
+  if (failure === undefined) return new Error(`the first worker ended before it served: ${exit}`)
   return failure.problems === null ? new Error(failure.message) : new ConfigError(failure.problems)
 }

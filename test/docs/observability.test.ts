@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { parse } from 'yaml'
 import { createMetrics } from '../../src/telemetry/metrics/metrics.ts'
-import { WorkerMetrics } from '../../src/workers/worker-metrics.ts'
+import { createWorkerMetrics } from '../../src/telemetry/metrics/worker-metrics.ts'
 import { administrationWith } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
@@ -87,14 +87,14 @@ async function scrapeDatabase(): Promise<Map<string, Family>> {
     clockHeldSeconds: () => 0,
   })
   metrics.recordChangeLag(0.01)
-  const families = parsePrometheusText(await metrics.text())
+  const families = parsePrometheusText(await metrics.registry!.metrics())
   await metrics.stop()
   return families
 }
 
 /** What the primary of several processes has besides the sums. */
 async function scrapeWorkers(): Promise<Map<string, Family>> {
-  return parsePrometheusText(await new WorkerMetrics([]).text())
+  return parsePrometheusText(await createWorkerMetrics(() => ({ running: 2, restarting: 0, restarts: 0 }))())
 }
 
 beforeAll(async () => {

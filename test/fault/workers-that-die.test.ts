@@ -43,22 +43,6 @@ describe('a worker that dies', () => {
     expect(running.output().stderr).toMatch(/"signal":"SIGKILL".*a worker ended and will be restarted/)
   })
 
-  onLinux('does not take its counts with it', async () => {
-    const running = await fixture.start(2)
-    for (let i = 0; i < 10; i += 1) await getFresh(`${running.listenUrl}/healthz`)
-    const count = async () =>
-      Number(
-        /^keyturn_request_duration_seconds_count\{route="\/healthz".*\} (\d+)$/m.exec(await fixture.metricsText())?.[1],
-      )
-    expect(await count()).toBe(10)
-    for (const pid of fixture.workers) process.kill(pid, 'SIGKILL')
-    await eventually(async () => expect(await fixture.metricsText()).toContain('keyturn_worker_restarts_total 2\n'))
-    await fixture.untilRunning(2)
-    expect(await count()).toBe(10)
-    await getFresh(`${running.listenUrl}/healthz`)
-    expect(await count()).toBe(11)
-  })
-
   onLinux('leaves the port as it was, even if all others died too', async () => {
     const running = await fixture.start(2)
     for (const pid of fixture.workers) process.kill(pid, 'SIGKILL')

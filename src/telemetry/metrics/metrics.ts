@@ -19,9 +19,6 @@ import { type MeasuredRequest, measureRequests } from './request-metrics.ts'
 import { measureRotation, type RotationStatus } from './rotation-metrics.ts'
 import { measureWebhooks } from './webhook-metrics.ts'
 
-/** All metrics of a process at a moment. */
-export type MetricFamilies = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
-
 /** The metrics of this process. */
 export interface Metrics {
   /** Wraps the handler, to count requests in flight. Each request must be given to `recordRequest` as well. */
@@ -47,10 +44,8 @@ export interface Metrics {
   observeAuditExport(behindSeconds: () => number): void
   /** Registers the gauge of open connections. Once only. */
   observeConnections(count: () => number): void
-  /** All metrics, in the text format of Prometheus. */
-  text(): Promise<string>
-  /** All metrics, for the sum of all workers. */
-  families(): Promise<MetricFamilies>
+  /** Null: they are off. */
+  readonly registry: Registry | null
   stop(): void
 }
 
@@ -68,8 +63,7 @@ export const NO_METRICS: Metrics = {
   observeWebhooks: () => {},
   observeAuditExport: () => {},
   observeConnections: () => {},
-  text: async () => '',
-  families: async () => [],
+  registry: null,
   stop: () => {},
 }
 
@@ -107,8 +101,7 @@ export function createMetrics(): Metrics {
         aggregator: 'sum',
         read: count,
       }),
-    text: () => registry.metrics(),
-    families: () => registry.getMetricsAsJSON(),
+    registry,
     stop: endProcess,
   }
 }
