@@ -148,7 +148,7 @@ describe('the source', () => {
       'src/app/keys/rotator.ts',
       'src/app/replica/issuer.ts',
       'src/domain/identities/authority.ts',
-      'src/server/recover.ts',
+      'src/server/maintenance/recover.ts',
       'src/storage/events/expired-events.ts',
       'src/storage/instance/instance-initializer.ts',
     ])

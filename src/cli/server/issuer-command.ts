@@ -16,7 +16,7 @@ export function issuerCommand(io: Io): Command {
     .description(`Print the issuer. ${DIRECTLY}`)
     .action((options: Record<string, unknown>) =>
       runDatabaseCommand(io, options, async ({ config, log }) => {
-        const { storedIssuer } = await import('../../server/issuer.ts')
+        const { storedIssuer } = await import('../../server/maintenance/issuer.ts')
         const stored = await storedIssuer(config, log)
         io.stdout.write(`${stored ?? 'None is stored: the next server that starts stores its base URL.'}\n`)
       }),
@@ -27,7 +27,7 @@ export function issuerCommand(io: Io): Command {
     .action((url: string, options: Record<string, unknown>) =>
       runDatabaseCommand(io, { ...options, baseUrl: url }, async ({ config, log }) => {
         const next = config.baseUrl ?? url
-        const { replaceIssuer } = await import('../../server/issuer.ts')
+        const { replaceIssuer } = await import('../../server/maintenance/issuer.ts')
         const before = await replaceIssuer(config, next, log)
         io.stdout.write(before === next ? `The issuer is ${next} already.\n` : describeChange(before, next))
       }),

@@ -4,7 +4,7 @@
 import { Command } from 'commander'
 import { generateMasterKey } from '../../crypto/master-keys.ts'
 import type { SealedKey } from '../../domain/keys/sealed-keys.ts'
-import type { masterKeyStatus, rotateMasterKeys } from '../../server/reseal.ts'
+import type { masterKeyStatus, rotateMasterKeys } from '../../server/maintenance/reseal.ts'
 import { namingCommands } from '../command-name.ts'
 import type { Io } from '../io.ts'
 import { formatTable } from '../table.ts'
@@ -28,7 +28,7 @@ export function masterKeyCommand(io: Io): Command {
     )
     .action((options: Record<string, unknown>) =>
       runDatabaseCommand(io, options, async ({ config, log, signal }) => {
-        const { rotateMasterKeys } = await import('../../server/reseal.ts')
+        const { rotateMasterKeys } = await import('../../server/maintenance/reseal.ts')
         const rotated = await rotateMasterKeys(config, log, signal)
         const { stillInUse, masterKeyId } = rotated
         if (stillInUse.length > 0) {
@@ -44,7 +44,7 @@ export function masterKeyCommand(io: Io): Command {
     .description(`Show which master key seals how many keys: private ones, and the integrity key. ${WITH_SETTINGS}`)
     .action((options: Record<string, unknown>) =>
       runDatabaseCommand(io, options, async ({ config, log, signal }) => {
-        const { masterKeyStatus } = await import('../../server/reseal.ts')
+        const { masterKeyStatus } = await import('../../server/maintenance/reseal.ts')
         const status = await masterKeyStatus(config, log, signal)
         io.stdout.write(`${describeStatus(status).join('\n')}\n`)
       }),

@@ -19,7 +19,7 @@ const CHANGES = {
 export function recoverCommand(io: Io): Command {
   return withDatabaseFlags(new Command('recover'), WRITTEN).action((options: Record<string, unknown>) =>
     runDatabaseCommand(io, options, async ({ config, log, signal }) => {
-      const { recoverOwner } = await import('../../server/recover.ts')
+      const { recoverOwner } = await import('../../server/maintenance/recover.ts')
       const { clientId, change } = await recoverOwner(config, log, signal)
       io.stdout.write(
         [

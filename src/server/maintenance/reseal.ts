@@ -4,18 +4,24 @@
  */
 
 import { join } from 'node:path'
-import { assertAllOpen, lookAtMasterKeys, type MasterKeyStatus, type Resealed, resealAll } from '../app/keys/reseal.ts'
-import { type Config, MASTER_KEY_FILE } from '../config/config.ts'
-import type { MasterKeys } from '../crypto/master-keys.ts'
-import { createKeyResealer } from '../crypto/resealer.ts'
-import type { Log } from '../domain/ports/runtime.ts'
-import { rotateGenerated } from '../secret-files/generated-master-key.ts'
-import { masterKeySource } from '../secret-files/master-key-source.ts'
-import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'
-import type { Database } from '../storage/postgres/database.ts'
-import { assertMigrated, migrate } from '../storage/schema/migrate.ts'
-import { withCleanup } from './cleanup-stack.ts'
-import { assertSetUp, openExisting } from './database.ts'
+import {
+  assertAllOpen,
+  lookAtMasterKeys,
+  type MasterKeyStatus,
+  type Resealed,
+  resealAll,
+} from '../../app/keys/reseal.ts'
+import { type Config, MASTER_KEY_FILE } from '../../config/config.ts'
+import type { MasterKeys } from '../../crypto/master-keys.ts'
+import { createKeyResealer } from '../../crypto/resealer.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
+import { rotateGenerated } from '../../secret-files/generated-master-key.ts'
+import { masterKeySource } from '../../secret-files/master-key-source.ts'
+import { createSealedKeyStore } from '../../storage/keys/sealed-key-store.ts'
+import type { Database } from '../../storage/postgres/database.ts'
+import { assertMigrated, migrate } from '../../storage/schema/migrate.ts'
+import { withCleanup } from '../cleanup-stack.ts'
+import { assertSetUp, openExisting } from '../database.ts'
 
 /** What a rotation did. */
 export interface RotatedMasterKeys extends Resealed {

@@ -2,13 +2,13 @@
  * Shows and changes the issuer of the instance, directly in the database: a server refuses to start with another base URL.
  */
 
-import { changeIssuer } from '../app/replica/issuer.ts'
-import type { Config } from '../config/config.ts'
-import type { Log } from '../domain/ports/runtime.ts'
-import { createIssuerStore } from '../storage/instance/issuer-store.ts'
-import { assertMigrated, migrate } from '../storage/schema/migrate.ts'
-import { withCleanup } from './cleanup-stack.ts'
-import { assertSetUp, openExisting } from './database.ts'
+import { changeIssuer } from '../../app/replica/issuer.ts'
+import type { Config } from '../../config/config.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
+import { createIssuerStore } from '../../storage/instance/issuer-store.ts'
+import { assertMigrated, migrate } from '../../storage/schema/migrate.ts'
+import { withCleanup } from '../cleanup-stack.ts'
+import { assertSetUp, openExisting } from '../database.ts'
 
 /** The issuer of the instance; null if none is stored. Nothing is changed. @throws {Error} that says what to do. */
 export async function storedIssuer(config: Config, log: Log): Promise<string | null> {
