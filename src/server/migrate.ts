@@ -3,7 +3,7 @@
  */
 import type { Config } from '../config/config.ts'
 import type { Log } from '../domain/ports/runtime.ts'
-import { migrate } from '../storage/schema/migrate.ts'
+import { migrate } from '../storage/migrations/migrate.ts'
 import { withCleanup } from './cleanup-stack.ts'
 import { openConfigured } from './database.ts'
 

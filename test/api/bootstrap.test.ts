@@ -5,7 +5,7 @@ import { decodeProtectedHeader } from 'jose'
 import pg from 'pg'
 import { State } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { CHANGES_CHANNEL } from '../../src/storage/instance/instance-row.ts'
+import { CHANGES_CHANNEL } from '../../src/storage/postgres/change-feed.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   type Keyturn,

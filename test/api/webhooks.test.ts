@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Updateable } from 'kysely'
 import { AuditEventSchema } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { type Webhook, WebhookState } from '../../gen/iam/event/v2/webhook_pb.js'
-import { createAuditLog } from '../../src/storage/audit/audit-log.ts'
+import { createAuditLog } from '../../src/storage/events/audit-log.ts'
 import type { Tables } from '../../src/storage/schema/tables.ts'
 import { type Administration, administrationOf, NOBODY, refusalOf } from '../support/administration.ts'
 import { wrongAsCloudEvent } from '../support/cloud-event.ts'

@@ -1,6 +1,7 @@
 /** Makes the schema in an empty database, as `keyturn migrate` does. */
+
+import { migrate } from '../../src/storage/migrations/migrate.ts'
 import { openDatabase } from '../../src/storage/postgres/database.ts'
-import { migrate } from '../../src/storage/schema/migrate.ts'
 import { eventually } from './eventually.ts'
 import { createRecordingLog } from './log.ts'
 

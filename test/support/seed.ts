@@ -8,7 +8,7 @@ import { sql, type Transaction } from 'kysely'
 import { ANY_USER } from '../../src/domain/identities/changed-users.ts'
 import type { InstanceRole, ProjectMemberRole } from '../../src/domain/identities/permission.ts'
 import type { Integrity } from '../../src/domain/integrity.ts'
-import { bumpVersion, readChangeTime } from '../../src/storage/instance/instance-row.ts'
+import { bumpVersion, readChangeTime } from '../../src/storage/change/instance-row.ts'
 import type { Database } from '../../src/storage/postgres/database.ts'
 import type { Tables } from '../../src/storage/schema/tables.ts'
 

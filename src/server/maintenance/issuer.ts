@@ -6,7 +6,7 @@ import { changeIssuer } from '../../app/replica/issuer.ts'
 import type { Config } from '../../config/config.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import { createIssuerStore } from '../../storage/instance/issuer-store.ts'
-import { assertMigrated, migrate } from '../../storage/schema/migrate.ts'
+import { assertMigrated, migrate } from '../../storage/migrations/migrate.ts'
 import { withCleanup } from '../cleanup-stack.ts'
 import { assertSetUp, openExisting } from '../database.ts'
 

@@ -3,9 +3,9 @@
  */
 import { sql } from 'kysely'
 import type { AuditExports } from '../../domain/ports/audit.ts'
-import { CLOCK } from '../instance/instance-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
+import { CLOCK } from '../schema/clock.ts'
 
 /** @param name Of the export. */
 export function createAuditExports({ db }: Pick<Database, 'db'>, name: string): AuditExports {

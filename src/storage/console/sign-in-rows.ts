@@ -6,8 +6,8 @@ import type { ConsoleSession, Sessions, SignInLink, SignIns, UnreadableSession }
 import type { ConsoleSecrets } from '../../domain/integrity.ts'
 import type { ReadAt } from '../../domain/ports/console.ts'
 import { UnreadableRow } from '../../domain/unreadable-row.ts'
-import { difference } from '../identities/difference.ts'
-import { CLOCK } from '../instance/instance-row.ts'
+import { CLOCK } from '../schema/clock.ts'
+import { difference } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
 
 /** All links and sessions. @throws {UnreadableRow} if the MAC of a link is wrong. */

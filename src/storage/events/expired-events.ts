@@ -7,7 +7,7 @@ import { isWanted } from '../../domain/events/webhook.ts'
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import { insertAuditEvent } from '../audit/audit-event-row.ts'
 import { isBefore, type Place, parsePosition } from '../audit/audit-position.ts'
-import { readChangeMoment } from '../instance/instance-row.ts'
+import { readChangeMoment } from '../change/instance-row.ts'
 import type { Tables } from '../schema/tables.ts'
 import { readWebhooks } from './webhook-row.ts'
 

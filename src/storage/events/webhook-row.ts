@@ -5,7 +5,7 @@ import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { Delivery, FailingEvent } from '../../domain/events/delivery.ts'
 import type { Disabled, Webhook } from '../../domain/events/webhook.ts'
 import { UnreadableRow } from '../../domain/unreadable-row.ts'
-import { difference } from '../identities/difference.ts'
+import { difference } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
 
 type WebhookRow = Selectable<Tables['webhooks']>

@@ -6,9 +6,9 @@ import { sql, type Transaction } from 'kysely'
 import type { FederatedIdentity, FederatedSubject, RequiredClaim } from '../../domain/federation/federated-identity.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
-import { type BeforeAndNext, differenceOfParts } from '../identities/difference.ts'
 import { stringMember } from '../keys/public-jwk.ts'
 import { inChunks } from '../schema/chunks.ts'
+import { type BeforeAndNext, differenceOfParts } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
 
 interface FederatedIdentityJson {

@@ -6,7 +6,7 @@ import type { Selectable, Transaction } from 'kysely'
 import type { FetchedKeys, IssuerKey, IssuerKeys, KeySource } from '../../domain/federation/issuer-keys.ts'
 import type { IssuerKeyChoice } from '../../domain/federation/trusted-issuer.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
-import { toUserJwk } from '../identities/credential-row.ts'
+import { toUserJwk } from '../keys/public-jwk.ts'
 import type { Tables } from '../schema/tables.ts'
 
 type IssuerRow = Selectable<Tables['trusted_issuers']>

@@ -6,7 +6,7 @@ import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
 import { UnreadableRow } from '../../domain/unreadable-row.ts'
-import { difference } from '../identities/difference.ts'
+import { difference } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
 import { toFetchedKeys, toKeyChoice, toKeyColumns, writeFetchedKeys } from './issuer-key-row.ts'
 

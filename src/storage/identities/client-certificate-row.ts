@@ -7,8 +7,8 @@ import { CERTIFICATE_MATCHES, type ClientCertificate } from '../../domain/identi
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { inChunks } from '../schema/chunks.ts'
+import { type BeforeAndNext, differenceOfParts } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
-import { type BeforeAndNext, differenceOfParts } from './difference.ts'
 
 interface ClientCertificateJson {
   readonly certificate_id: string

@@ -7,10 +7,10 @@ import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { writeFederatedIdentities } from '../federation/federated-identity-row.ts'
 import { inChunks } from '../schema/chunks.ts'
+import { type BeforeAndNext, differenceOfParts } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
 import { writeClientCertificates } from './client-certificate-row.ts'
 import { toClientSecretRow, toPersonalAccessTokenRow, toUserKeyRow } from './credential-row.ts'
-import { type BeforeAndNext, differenceOfParts } from './difference.ts'
 
 type Pairs = readonly BeforeAndNext<ServiceUser>[]
 

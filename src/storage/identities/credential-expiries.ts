@@ -3,9 +3,9 @@
  */
 import { type RawBuilder, sql } from 'kysely'
 import type { CredentialCounts, CredentialExpiries, CredentialKind } from '../../domain/ports/credential-expiries.ts'
-import { CLOCK } from '../instance/instance-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
+import { CLOCK } from '../schema/clock.ts'
 
 /** How many announcements are made at once. */
 const BATCH = 1000

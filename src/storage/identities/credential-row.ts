@@ -6,7 +6,7 @@
  */
 import type { ClientSecret, PersonalAccessToken, UserKey } from '../../domain/identities/credential.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
-import { parsePublicJwk, stringMember } from '../keys/public-jwk.ts'
+import { toUserJwk } from '../keys/public-jwk.ts'
 
 interface ClientSecretJson {
   readonly secret_id: string
@@ -65,13 +65,6 @@ export function toUserKey(userId: string, json: UserKeyJson, macs: PublicKeyMacs
     throw new Error(`key ${json.key_id}: ${reason}`, { cause: error })
   }
   return { ...key, createdAt: new Date(json.creation_date), expiresAt: toDate(json.expiration_date) }
-}
-
-/** @throws {Error} if it is no public key. */
-export function toUserJwk(json: unknown): UserKey['publicJwk'] {
-  const kid = stringMember(json, 'kid')
-  const alg = stringMember(json, 'alg')
-  return { ...parsePublicJwk(json), ...(kid === undefined ? {} : { kid }), ...(alg === undefined ? {} : { alg }) }
 }
 
 export function toUserKeyRow(userId: string, key: UserKey, macs: PublicKeyMacs) {

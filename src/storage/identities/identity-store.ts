@@ -19,7 +19,7 @@ import type { Change, IdentityStore, UserFilter } from '../../domain/ports/ident
 import type { Page } from '../../domain/ports/page.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
 import { isUuid } from '../../domain/uuid.ts'
-import { changeInstance } from '../instance/instance-change.ts'
+import { changeInstance } from '../change/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'

@@ -8,8 +8,8 @@ import type { Reach } from '../../domain/identities/reach.ts'
 import type { Page } from '../../domain/ports/page.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { inChunks } from '../schema/chunks.ts'
+import { type BeforeAndNext, differenceOfParts } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
-import { type BeforeAndNext, differenceOfParts } from './difference.ts'
 
 type ProjectRow = Awaited<ReturnType<ReturnType<typeof selectProjects>['execute']>>[number]
 

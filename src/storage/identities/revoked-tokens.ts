@@ -4,10 +4,10 @@
 import { sql, type Transaction } from 'kysely'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import { MAX_DATE_AHEAD_SECONDS } from '../../domain/time.ts'
-import { CLOCK } from '../instance/instance-row.ts'
 import { inChunks } from '../schema/chunks.ts'
+import { CLOCK } from '../schema/clock.ts'
+import { type BeforeAndNext, differenceOfParts } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
-import { type BeforeAndNext, differenceOfParts } from './difference.ts'
 
 /** How many rows of expired tokens are deleted with each revocation: more than it adds. */
 const CLEANUP_BATCH = 100

@@ -10,9 +10,9 @@ import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { deleteSignInsOf } from '../console/sign-in-rows.ts'
 import { inChunks } from '../schema/chunks.ts'
+import { type BeforeAndNext, differenceOfParts } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
 import { writeCredentials } from './credential-changes.ts'
-import { type BeforeAndNext, differenceOfParts } from './difference.ts'
 import { writeRevokedTokens } from './revoked-tokens.ts'
 
 /** A service user before and after a change. Undefined: it is created; null: it is deleted. */

@@ -4,22 +4,15 @@
  * A row that is no valid service user, or a key whose MAC is wrong, is refused, never repaired. `service-user-changes.ts` writes
  * users.
  */
-import {
-  DummyDriver,
-  type ExpressionBuilder,
-  Kysely,
-  PostgresAdapter,
-  PostgresIntrospector,
-  PostgresQueryCompiler,
-  sql,
-} from 'kysely'
+import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
-import { parseInstanceRole, parseProjectMemberRole } from '../../domain/identities/permission.ts'
+import { parseInstanceRole } from '../../domain/identities/permission.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import { DEFAULT_TOKEN_SETTINGS, toTokenClaims } from '../../domain/identities/token-settings.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { UnreadableRow } from '../../domain/unreadable-row.ts'
 import { isUuid } from '../../domain/uuid.ts'
+import { instanceRolesOf, managedProjectsOf, toManagedProjects } from '../change/caller-roles.ts'
 import { toFederatedIdentity } from '../federation/federated-identity-row.ts'
 import type { Tables } from '../schema/tables.ts'
 import { toClientCertificate } from './client-certificate-row.ts'
@@ -38,21 +31,6 @@ export async function readServiceUsers(
   if (possible.length === 0) return new Map()
   const { rows } = await db.executeQuery<ServiceUserRow>({ ...USERS_BY_IDS, parameters: [possible] })
   return new Map(rows.map((row) => [row.user_id, toServiceUser(row, macs)]))
-}
-
-/** An expression in a query of which `u` is a service user. */
-type OfUser = ExpressionBuilder<Tables & { u: Tables['service_users'] }, 'u'>
-
-export function instanceRolesOf(eb: OfUser) {
-  return eb.selectFrom('instance_members as m').whereRef('m.user_id', '=', 'u.user_id').select('m.role')
-}
-
-export function managedProjectsOf(eb: OfUser) {
-  return eb
-    .selectFrom('project_members as o')
-    .whereRef('o.user_id', '=', 'u.user_id')
-    .select(['o.project_id', 'o.role'])
-    .orderBy('o.project_id')
 }
 
 /** The query of whole users; add conditions on columns of `u`. Each column of a list is a subquery that uses an index. */
@@ -247,13 +225,6 @@ export function datesOfUser(user: ServiceUser): Date[] {
     ({ createdAt }) => createdAt,
   )
   return [...created, ...deactivations]
-}
-
-/** The roles over projects of a user. @throws {Error} if one is unknown. */
-export function toManagedProjects(
-  rows: readonly { readonly project_id: string; readonly role: string }[],
-): ServiceUser['managedProjects'] {
-  return mapOf(listOf(rows, ({ project_id, role }) => [project_id, parseProjectMemberRole(role)]))
 }
 
 function groupByProject(rows: ServiceUserRow['project_roles']): ReadonlyMap<string, readonly string[]> {

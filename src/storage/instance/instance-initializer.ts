@@ -14,6 +14,7 @@ import type {
   InstanceInitializer,
 } from '../../domain/ports/initialisation.ts'
 import { insertAuditEvents } from '../audit/audit-event-row.ts'
+import { bumpVersion, isInitialised, lockInstance, readChangeTime } from '../change/instance-row.ts'
 import { allowPlanning, writePlan } from '../configuration/configuration-store.ts'
 import { readConfiguredState } from '../configuration/configured-state.ts'
 import { toNewRow } from '../keys/web-key-row.ts'
@@ -21,7 +22,6 @@ import type { Database } from '../postgres/database.ts'
 import { assertPrimary } from '../postgres/standby.ts'
 import { usingStorage, usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
-import { bumpVersion, isInitialised, lockInstance, readChangeTime } from './instance-row.ts'
 
 const ADMINISTRATOR_NAME = 'administrator'
 /** How long `beforeCommit` may take. */

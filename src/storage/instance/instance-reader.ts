@@ -7,6 +7,8 @@ import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { InstanceReader, InstanceState, InstanceStatus, NeededIdentities } from '../../domain/ports/instance.ts'
 import type { Revision } from '../../domain/revision.ts'
+import { readIdentityChanges } from '../change/change-row.ts'
+import { readStatus } from '../change/instance-row.ts'
 import { readFederatedUserIds } from '../federation/federated-identity-row.ts'
 import { readTrustedIssuers } from '../federation/trusted-issuer-row.ts'
 import { readServiceUsers } from '../identities/service-user-row.ts'
@@ -15,8 +17,6 @@ import { readKeyRing } from '../keys/web-key-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { readSnapshot } from '../postgres/snapshot.ts'
 import type { Tables } from '../schema/tables.ts'
-import { readIdentityChanges } from './change-row.ts'
-import { readStatus } from './instance-row.ts'
 
 const ROWS_AT_ONCE = 1000
 

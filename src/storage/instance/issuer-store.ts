@@ -3,10 +3,10 @@
  */
 import type { Kysely } from 'kysely'
 import type { IssuerStore } from '../../domain/ports/initialisation.ts'
+import { changeInstance } from '../change/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
-import { changeInstance } from './instance-change.ts'
 
 export function createIssuerStore(database: Database): IssuerStore {
   return {

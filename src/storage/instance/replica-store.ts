@@ -7,7 +7,7 @@ import { GONE_KEPT_SECONDS, MAX_REPLICAS, type SeenReplica } from '../../domain/
 import { ASYNCHRONOUS_COMMIT } from '../postgres/asynchronous-commit.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
-import { CLOCK } from './instance-row.ts'
+import { CLOCK } from '../schema/clock.ts'
 
 const KEPT = sql`make_interval(secs => ${sql.lit(GONE_KEPT_SECONDS)})`
 

@@ -12,7 +12,7 @@ import { applySteps, type KeyRingStep } from '../../domain/keys/key-ring-step.ts
 import type { Rotation } from '../../domain/keys/rotation.ts'
 import { datesOf } from '../../domain/keys/web-key.ts'
 import type { KeyChange, KeyStore, StoredKeyChange } from '../../domain/ports/keys.ts'
-import { type ChangeTarget, changeInstance, observeInstance } from '../instance/instance-change.ts'
+import { type ChangeTarget, changeInstance, observeInstance } from '../change/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'

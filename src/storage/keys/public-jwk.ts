@@ -1,6 +1,7 @@
 /**
  * Public keys from JSON columns. A value that is no public key is refused, never repaired.
  */
+import type { UserKey } from '../../domain/identities/credential.ts'
 import type { EcCurve, PublicJwk } from '../../domain/keys/key-algorithm.ts'
 
 const EC_CURVES = { 'P-256': true, 'P-384': true, 'P-521': true } as const satisfies Record<EcCurve, true>
@@ -22,6 +23,13 @@ export function parsePublicJwk(json: unknown): PublicJwk {
   if (kty === 'OKP' && crv === 'Ed25519') return { kty, crv, x: member('x') }
   if (kty === 'EC' && isEcCurve(crv)) return { kty, crv, x: member('x'), y: member('y') }
   throw new Error(`public_jwk is of an unknown kind: ${JSON.stringify({ kty, crv })}`)
+}
+
+/** @throws {Error} if it is no public key. */
+export function toUserJwk(json: unknown): UserKey['publicJwk'] {
+  const kid = stringMember(json, 'kid')
+  const alg = stringMember(json, 'alg')
+  return { ...parsePublicJwk(json), ...(kid === undefined ? {} : { kid }), ...(alg === undefined ? {} : { alg }) }
 }
 
 /** A member that is a string, or undefined. */

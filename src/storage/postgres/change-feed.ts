@@ -10,7 +10,6 @@ import pg from 'pg'
 import { backoffMillis } from '../../domain/backoff.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { ChangeFeed } from '../../domain/ports/instance.ts'
-import { CHANGES_CHANNEL } from '../instance/instance-row.ts'
 import { READ_ONLY_STATE } from './bounded-client.ts'
 import {
   APPLICATION_NAME,
@@ -20,6 +19,9 @@ import {
   type PostgresOptions,
 } from './postgres-pool.ts'
 import { errorCodeOf } from './storage-errors.ts'
+
+/** The NOTIFY channel on which a new version is announced. */
+export const CHANGES_CHANNEL = 'keyturn_changes'
 
 const RETRY = { first: 100, longest: 5_000 }
 

@@ -17,8 +17,8 @@ import { createIssuerKeyFetcher } from '../../../src/outbound/issuer-key-fetcher
 import { createFederationStore } from '../../../src/storage/federation/federation-store.ts'
 import { createIssuerKeyStore } from '../../../src/storage/federation/issuer-key-store.ts'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
+import { migrate } from '../../../src/storage/migrations/migrate.ts'
 import { type Database, openDatabase } from '../../../src/storage/postgres/database.ts'
-import { migrate } from '../../../src/storage/schema/migrate.ts'
 import { anEntry } from '../../support/audit-entry.ts'
 import { eventually } from '../../support/eventually.ts'
 import {

@@ -3,8 +3,9 @@
  *
  * Argument: the data directory.
  */
+
+import { migrate } from '../../../src/storage/migrations/migrate.ts'
 import { openDatabase } from '../../../src/storage/postgres/database.ts'
-import { migrate } from '../../../src/storage/schema/migrate.ts'
 import { startEmbeddedDatabase } from '../../support/embedded-database.ts'
 import { keyOperations } from '../../support/key-operations.ts'
 import { createRecordingLog } from '../../support/log.ts'

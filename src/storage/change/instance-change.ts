@@ -22,11 +22,11 @@ import { parseInstanceRole } from '../../domain/identities/permission.ts'
 import type { Revision } from '../../domain/revision.ts'
 import { type ChangeMoment, latest } from '../../domain/time.ts'
 import { insertAuditEvents } from '../audit/audit-event-row.ts'
-import { instanceRolesOf, managedProjectsOf, toManagedProjects } from '../identities/service-user-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { readSnapshot } from '../postgres/snapshot.ts'
 import { toCommitError, usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
+import { instanceRolesOf, managedProjectsOf, toManagedProjects } from './caller-roles.ts'
 import { bumpVersion, lockInstance, readChangeMoment } from './instance-row.ts'
 
 /** What a change reads, decides and writes. */

@@ -5,14 +5,14 @@ import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { AuditEvent, AuditFilter } from '../../domain/audit.ts'
 import type { AuditLog } from '../../domain/ports/audit.ts'
 import type { Page } from '../../domain/ports/page.ts'
-import { type DeletedEvent, hasWebhooks, noteExpired } from '../events/expired-events.ts'
-import { CLOCK } from '../instance/instance-row.ts'
+import { insertAuditEvent, toAuditEvent } from '../audit/audit-event-row.ts'
+import { matches } from '../audit/audit-filter.ts'
 import type { Database } from '../postgres/database.ts'
 import { guardCommits } from '../postgres/hanging-commits.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
+import { CLOCK } from '../schema/clock.ts'
 import type { Tables } from '../schema/tables.ts'
-import { insertAuditEvent, toAuditEvent } from './audit-event-row.ts'
-import { matches } from './audit-filter.ts'
+import { type DeletedEvent, hasWebhooks, noteExpired } from './expired-events.ts'
 
 /** Events per statement, so that none times out. */
 const DELETE_BATCH = 1000

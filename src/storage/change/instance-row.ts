@@ -6,17 +6,13 @@ import type { ChangedUsers } from '../../domain/identities/changed-users.ts'
 import type { InstanceStatus } from '../../domain/ports/instance.ts'
 import type { Revision } from '../../domain/revision.ts'
 import { type ChangeMoment, MAX_DATE_AHEAD_SECONDS } from '../../domain/time.ts'
+import { CHANGES_CHANNEL } from '../postgres/change-feed.ts'
 import type { Database } from '../postgres/database.ts'
 import { IN_RECOVERY } from '../postgres/standby.ts'
+import { CLOCK } from '../schema/clock.ts'
 import { assertKnownSchema } from '../schema/schema-major.ts'
 import type { Tables } from '../schema/tables.ts'
 import { KEPT_CHANGES, toChangeColumns } from './change-row.ts'
-
-/** The NOTIFY channel on which a new version is announced. */
-export const CHANGES_CHANNEL = 'keyturn_changes'
-
-/** The clock of the database, in whole milliseconds, as the tables keep time. */
-export const CLOCK = sql<Date>`date_trunc('milliseconds', clock_timestamp())`
 
 /**
  * After the newest stored date, also when the clock has gone back. A stored date that is more than a day ahead of the clock does

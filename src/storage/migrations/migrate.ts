@@ -10,12 +10,12 @@
  * `NNNN-what`, in order.
  */
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
-import { initialSchema } from '../migrations/0001-initial-schema.ts'
 import type { Database } from '../postgres/database.ts'
 import { assertPrimary } from '../postgres/standby.ts'
 import { errorCodeOf, INSUFFICIENT_PRIVILEGE, usingStorageWithRetries } from '../postgres/storage-errors.ts'
-import { assertKnownSchema } from './schema-major.ts'
-import type { Tables } from './tables.ts'
+import { assertKnownSchema } from '../schema/schema-major.ts'
+import type { Tables } from '../schema/tables.ts'
+import { initialSchema } from './0001-initial-schema.ts'
 
 const MIGRATIONS: Readonly<Record<string, readonly RawBuilder<unknown>[]>> = {
   '0001-initial-schema': initialSchema,
