@@ -24,7 +24,7 @@ export async function openApi(io: Pick<Io, 'env'>, options: ConnectionOptions): 
 
 /** A transport to the API of a target. */
 export async function openApiOf(target: Target): Promise<Transport> {
-  const { baseUrl, tls } = target
+  const { base_url: baseUrl, tls } = target
   const tokens = tokensOf(target)
   // Before the first call, so that a refusal is not one of the call.
   await tokens.token()
@@ -50,13 +50,13 @@ export async function connect<Service extends DescService>(
 }
 
 /** Makes a connection that fails a `ConnectionError`, which is then the cause of what Connect throws. */
-function explainingFailures({ baseUrl, tls }: Target): Interceptor {
+function explainingFailures({ base_url, tls }: Target): Interceptor {
   const explained = (error: unknown): unknown => {
     const cause = causeOfCall(error)
     if (cause !== error) return cause
     const isTimeout = error instanceof ConnectError && error.code === Code.DeadlineExceeded
     const reason = isTimeout ? new DOMException(error.rawMessage, 'TimeoutError') : error
-    return connectionCode(reason) === undefined ? error : connectionFailure(reason, baseUrl, tls)
+    return connectionCode(reason) === undefined ? error : connectionFailure(reason, base_url, tls)
   }
   async function* explaining<Message>(messages: AsyncIterable<Message>): AsyncIterable<Message> {
     try {

@@ -13,13 +13,14 @@ import {
   ListAuditEventsResponseSchema,
 } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { openApi } from './api-client.ts'
+import { print } from './api-command.ts'
+import { followEvents } from './audit-follow.ts'
 import { painter } from './color.ts'
 import { parseUser, resolveUser } from './identities/references.ts'
 import type { Io } from './io.ts'
 import { type RemoteOptions, withRemoteOptions } from './options.ts'
 import { formatOf } from './output.ts'
 import { itemsOf } from './pages.ts'
-import { print } from './print.ts'
 import { printableLines } from './printable.ts'
 import { formatMoment, formatTable } from './table.ts'
 import { sinceOption } from './when.ts'
@@ -60,26 +61,42 @@ export function auditCommand(io: Io): Command {
       }),
     )
     .action(async (options: AuditOptions) => {
-      if (options.follow === true) return await follow(io, options)
-      const { events, more } = await newestEvents(io, options)
-      print(io, options, ListAuditEventsResponseSchema, create(ListAuditEventsResponseSchema, { events }), (heading) =>
-        tableOf(events, heading),
+      const { from: fromDate, to: toDate, actor = '', resource = '' } = options
+      if (options.follow === true && toDate !== undefined)
+        throw new InvalidArgumentError('--follow goes on without an end, so it takes no --to')
+      const api = await openApi(io, options)
+      const filter = {
+        ...(fromDate === undefined ? {} : { fromDate }),
+        actor: await userIdIn(actor, api),
+        resource: await resourceIn(resource, api),
+      }
+      if (options.follow === true) return await follow(io, api, { filter, options })
+      const found = { ...filter, ...(toDate === undefined ? {} : { toDate }) }
+      const { events, more } = await newestEvents(api, found, options.limit)
+      const response = create(ListAuditEventsResponseSchema, { events })
+      await print({ io, options }, ListAuditEventsResponseSchema, response, () =>
+        tableOf(events, painter(io, 'stdout', 'bold')),
       )
-      if (more) io.stderr.write(`there are older events: raise --limit, or go back with --to\n`)
+      if (more) io.stderr.write('there are older events: raise --limit, or go back with --to\n')
     })
 }
 
-async function follow(io: Io, options: AuditOptions): Promise<void> {
-  if (options.to !== undefined) throw new InvalidArgumentError('--follow goes on without an end, so it takes no --to')
-  const { followEvents } = await import('./audit-follow.ts')
-  const api = await openApi(io, options)
+/** What events are about. */
+interface Filter {
+  readonly fromDate?: Timestamp
+  readonly toDate?: Timestamp
+  readonly actor: string
+  readonly resource: string
+}
+
+async function follow(
+  io: Io,
+  api: Transport,
+  { filter, options }: { readonly filter: Filter; readonly options: AuditOptions },
+): Promise<void> {
   const output = formatOf(options)
   await followEvents(io, createClient(AuditService, api), {
-    request: {
-      ...(options.from === undefined ? {} : { fromDate: options.from }),
-      afterPosition: options.after ?? '',
-      ...(await filterOf(api, options)),
-    },
+    request: { ...filter, afterPosition: options.after ?? '' },
     format: (followed) => {
       if (output === 'table') return printableLines(row(followed.event ?? create(AuditEventSchema)).join('  '))
       const json = toJson(FollowedAuditEventSchema, followed)
@@ -94,15 +111,12 @@ async function follow(io: Io, options: AuditOptions): Promise<void> {
   })
 }
 
-async function newestEvents(io: Io, options: AuditOptions): Promise<{ events: AuditEvent[]; more: boolean }> {
-  const { from, to, limit } = options
-  const api = await openApi(io, options)
+async function newestEvents(
+  api: Transport,
+  filter: Filter,
+  limit: number,
+): Promise<{ events: AuditEvent[]; more: boolean }> {
   const client = createClient(AuditService, api)
-  const filter = {
-    ...(from === undefined ? {} : { fromDate: from }),
-    ...(to === undefined ? {} : { toDate: to }),
-    ...(await filterOf(api, options)),
-  }
   const events: AuditEvent[] = []
   const found = itemsOf(
     // One more than is printed shows whether there are older ones.
@@ -116,23 +130,18 @@ async function newestEvents(io: Io, options: AuditOptions): Promise<{ events: Au
   return { events, more: false }
 }
 
-/** Whose events, and about what. */
-async function filterOf(api: Transport, { actor = '', resource = '' }: Pick<AuditOptions, 'actor' | 'resource'>) {
-  return { actor: await userIdIn(api, actor), resource: await resourceIn(api, resource) }
-}
-
 /** Actors that are no users. */
 const NO_USERS = ['', 'system', 'anonymous']
 
 /** The id of the user that a text names, here also by the name alone. */
-async function userIdIn(api: Transport, text: string): Promise<string> {
+async function userIdIn(text: string, api: Transport): Promise<string> {
   return NO_USERS.includes(text) ? text : await resolveUser(api, parseUser(text) ?? { kind: 'name', name: text })
 }
 
 /** The resource with the id of its user. It may be part of the user, such as one of its secrets. */
-async function resourceIn(api: Transport, text: string): Promise<string> {
+async function resourceIn(text: string, api: Transport): Promise<string> {
   const [, user = '', part = ''] = /^users\/([^/]*)(.*)$/s.exec(text) ?? []
-  return user === '' ? text : `users/${await userIdIn(api, user)}${part}`
+  return user === '' ? text : `users/${await userIdIn(user, api)}${part}`
 }
 
 /** With a column of reasons if any event has one. */

@@ -40,6 +40,11 @@ export function formatMoment(moment: Timestamp): string {
     .replace(/\.\d+Z$/, 'Z')
 }
 
+/** A moment, or a dash without one. */
+export function momentOf(moment: Timestamp | undefined): string {
+  return moment === undefined ? '-' : formatMoment(moment)
+}
+
 /** How long ago a moment is. Empty without one. */
 export function ageOf(moment: Timestamp | undefined): string {
   return moment === undefined ? '' : formatAge(Date.now() - timestampDate(moment).getTime())

@@ -71,22 +71,21 @@ export async function requestToken(
  * @throws {Error} if the caller has no client credentials; otherwise like `requestToken`.
  */
 export async function requestTokenOf(target: Target, scope: string, resource?: string): Promise<TokenResponse> {
-  const { identity, tls } = target
-  if (identity.kind === 'personal access token') {
+  if ('personal_access_token' in target) {
     throw new Error(
       'no token: a personal access token calls the API itself, and gets no access tokens: name client credentials with ' +
         '--credentials or --context',
     )
   }
-  const { clientId: client_id, clientSecret: client_secret } = identity
-  const client = { token_endpoint: await tokenEndpointOf(target), client_id, client_secret }
-  return await requestToken(client, scope, { tls, resource })
+  const client = { ...target, token_endpoint: await tokenEndpointOf(target) }
+  return await requestToken(client, scope, { tls: target.tls, resource })
 }
 
 /** Tokens to call the API with: a new access token when half of the lifetime of the last one is over, or when it was refused. */
 export function tokensOf(target: Target): TokenSource {
-  const { identity } = target
-  if (identity.kind === 'personal access token') return { token: async () => identity.token, invalidate: () => {} }
+  if ('personal_access_token' in target) {
+    return { token: async () => target.personal_access_token, invalidate: () => {} }
+  }
   let last: { readonly token: string; readonly until: number } | undefined
   return {
     async token() {
@@ -107,13 +106,10 @@ export function tokensOf(target: Target): TokenSource {
  *
  * @throws {ConnectionError} if the server cannot be reached, or has another base URL.
  */
-export async function tokenEndpointOf({
-  tokenEndpoint,
-  baseUrl,
-  tls,
-}: Pick<Target, 'baseUrl' | 'tls'> & Partial<Target>): Promise<string> {
-  if (tokenEndpoint !== undefined) return tokenEndpoint
-  const url = new URL(OAUTH_PATHS.authorizationServer, baseUrl).href
+export async function tokenEndpointOf(target: Pick<Target, 'base_url' | 'token_endpoint' | 'tls'>): Promise<string> {
+  const { base_url, tls } = target
+  if (target.token_endpoint !== undefined) return target.token_endpoint
+  const url = new URL(OAUTH_PATHS.authorizationServer, base_url).href
   const { status, json } = await ask(url, tls)
   const { issuer, token_endpoint } = (json ?? {}) as Record<string, unknown>
   if (
@@ -126,8 +122,8 @@ export async function tokenEndpointOf({
       `${url} answered with no metadata of a token issuer (status ${status}): is the address right?`,
     )
   }
-  if (issuer !== baseUrl) {
-    throw new ConnectionError(`the base URL of the server at ${baseUrl} is ${issuer}: use that address`)
+  if (issuer !== base_url) {
+    throw new ConnectionError(`the base URL of the server at ${base_url} is ${issuer}: use that address`)
   }
   assertSecretsAreSafe(token_endpoint)
   return token_endpoint

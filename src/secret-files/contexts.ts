@@ -18,9 +18,13 @@ const FILES = ['ca_file', 'client_cert_file', 'client_key_file'] as const
 /** A file name everywhere, and a word for every shell. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/
 
-export type Context = ContextServer & (ContextClient | ContextToken)
+export type Context = Server & Caller
 
-interface ContextServer {
+/** How a caller proves who it is. */
+export type Caller = ContextClient | ContextToken
+
+/** A server. */
+export interface Server {
   readonly base_url: string
   readonly token_endpoint: string
   /** Files, by their absolute paths: certificates are renewed in place. */

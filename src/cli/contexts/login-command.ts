@@ -6,11 +6,11 @@ import { Code, ConnectError, createClient, type Transport } from '@connectrpc/co
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { parseBaseUrl } from '../../config/base-url.ts'
-import { CONTEXT_NAME_ADVICE, type Context, type Contexts, isContextName } from '../../secret-files/contexts.ts'
+import { type Caller, CONTEXT_NAME_ADVICE, type Contexts, isContextName } from '../../secret-files/contexts.ts'
 import { readCredentials } from '../../secret-files/credentials-file.ts'
 import { openApiOf } from '../api-client.ts'
 import { ask, readLine } from '../confirm.ts'
-import { contextsOf, type Identity } from '../connection/target.ts'
+import { contextsOf } from '../connection/target.ts'
 import { readTlsFiles, type TlsFiles, tlsFilesFrom } from '../connection/tls-files.ts'
 import type { Io } from '../io.ts'
 import { withTlsOptions } from '../options.ts'
@@ -21,14 +21,6 @@ interface LoginOptions extends TlsFiles {
   readonly clientId?: string
   readonly credentials?: string
   readonly withToken?: true
-}
-
-/** Who to be, and where. */
-interface Login {
-  readonly baseUrl: string
-  /** Undefined: discovery finds it. */
-  readonly tokenEndpoint?: string
-  readonly identity: Identity
 }
 
 /** The command. */
@@ -53,56 +45,34 @@ export function loginCommand(io: Io): Command {
         command.error('error: name the base URL of the server, or a credentials file with --credentials')
       }
       const contexts = contextsOf(io)
-      const files = absolute(tlsFilesFrom(io, options))
-      const tls = await readTlsFiles(files)
-      const login = url === undefined ? await fromFile(String(options.credentials)) : await asked(io, url, options)
-      const { baseUrl, identity } = login
-      const name = options.name ?? nameOf(baseUrl)
-      await assertFree(contexts, name, baseUrl)
-      const tokenEndpoint = await tokenEndpointOf({ ...login, tls })
-      const target = { baseUrl, tokenEndpoint, identity, tls }
-      if (identity.kind === 'client') await requestTokenOf(target, 'openid')
+      const named = tlsFilesFrom(io, options)
+      const tls = await readTlsFiles(named)
+      const files = absolute(named)
+      const login =
+        url === undefined
+          ? await readCredentials(resolve(String(options.credentials)), { mustBeOwn: true })
+          : { base_url: url, ...(await asked(io, options)) }
+      const { base_url } = login
+      const name = options.name ?? nameOf(base_url)
+      await assertFree(contexts, name, base_url)
+      const target = { ...login, token_endpoint: await tokenEndpointOf({ ...login, tls }), tls }
+      if ('client_id' in target) await requestTokenOf(target, 'openid')
       else await assertTokenWorks(await openApiOf(target))
-      await contexts.write(name, {
-        base_url: baseUrl,
-        token_endpoint: tokenEndpoint,
-        ...stored(files),
-        ...proof(identity),
-      })
+      await contexts.write(name, { ...login, token_endpoint: target.token_endpoint, ...files })
       await contexts.use(name)
-      const who = identity.kind === 'client' ? identity.clientId : 'a personal access token'
-      io.stdout.write(`logged in to ${baseUrl} with ${who}; the context ${name} is in use\n`)
+      const who = 'client_id' in target ? target.client_id : 'a personal access token'
+      io.stdout.write(`logged in to ${base_url} with ${who}; the context ${name} is in use\n`)
     })
 }
 
-async function fromFile(path: string): Promise<Login> {
-  const { base_url, token_endpoint, client_id, client_secret } = await readCredentials(resolve(path), {
-    mustBeOwn: true,
-  })
-  return {
-    baseUrl: base_url,
-    tokenEndpoint: token_endpoint,
-    identity: { kind: 'client', clientId: client_id, clientSecret: client_secret },
-  }
-}
-
-async function asked(io: Io, baseUrl: string, { withToken, clientId }: LoginOptions): Promise<Login> {
-  if (withToken === true) {
-    return {
-      baseUrl,
-      identity: { kind: 'personal access token', token: await required(io, 'Personal access token', true) },
-    }
-  }
+async function asked(io: Io, { withToken, clientId }: LoginOptions): Promise<Caller> {
+  if (withToken === true) return { personal_access_token: await required(io, 'Personal access token', true) }
   if (clientId === undefined && !io.isTerminal) {
     throw new Error('there is no terminal to ask for the client ID: give it with --client-id')
   }
   return {
-    baseUrl,
-    identity: {
-      kind: 'client',
-      clientId: clientId ?? (await required(io, 'Client ID', false)),
-      clientSecret: await required(io, 'Client secret', true),
-    },
+    client_id: clientId ?? (await required(io, 'Client ID', false)),
+    client_secret: await required(io, 'Client secret', true),
   }
 }
 
@@ -135,27 +105,13 @@ async function assertFree(contexts: Contexts, name: string, baseUrl: string): Pr
   )
 }
 
-function stored({
-  ca,
-  clientCert,
-  clientKey,
-}: TlsFiles): Pick<Context, 'ca_file' | 'client_cert_file' | 'client_key_file'> {
+/** As a context has them. */
+function absolute({ ca, clientCert, clientKey }: TlsFiles) {
   return {
-    ...(ca === undefined ? {} : { ca_file: ca }),
-    ...(clientCert === undefined ? {} : { client_cert_file: clientCert }),
-    ...(clientKey === undefined ? {} : { client_key_file: clientKey }),
+    ...(ca === undefined ? {} : { ca_file: resolve(ca) }),
+    ...(clientCert === undefined ? {} : { client_cert_file: resolve(clientCert) }),
+    ...(clientKey === undefined ? {} : { client_key_file: resolve(clientKey) }),
   }
-}
-
-function proof(identity: Identity) {
-  return identity.kind === 'client'
-    ? { client_id: identity.clientId, client_secret: identity.clientSecret }
-    : { personal_access_token: identity.token }
-}
-
-function absolute({ ca, clientCert, clientKey }: TlsFiles): TlsFiles {
-  const path = (file: string | undefined) => (file === undefined ? undefined : resolve(file))
-  return { ca: path(ca), clientCert: path(clientCert), clientKey: path(clientKey) }
 }
 
 /** The host, and the port if it is not that of the scheme. */

@@ -65,8 +65,8 @@ export function checkCommand(io: Io): Command {
       }
       const { token } = verified
       const identities = await identitiesOf(api, await resolveUser(api, user))
-      const fitting = identities.find((identity) => misfitOf(identity, token, target.baseUrl) === undefined)
-      if (fitting === undefined) throw new Error(`the JWT is refused: ${misfits(identities, token, target.baseUrl)}`)
+      const fitting = identities.find((identity) => misfitOf(identity, token, target.base_url) === undefined)
+      if (fitting === undefined) throw new Error(`the JWT is refused: ${misfits(identities, token, target.base_url)}`)
       const { identityId } = fitting
       const result = {
         accepted: true,

@@ -1,13 +1,14 @@
 /**
  * References to resources in arguments: a project by its name or id, a user by its id, its client ID or `name@project`.
  */
-import { type Client, createClient, type Transport } from '@connectrpc/connect'
+import { createClient, type Transport } from '@connectrpc/connect'
 import { Argument, InvalidArgumentError } from 'commander'
 import { ProjectService } from '../../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
 import { splitClientId } from '../../domain/identities/client-id.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { openApi } from '../api-client.ts'
+import type { Parameter } from '../api-command.ts'
 import type { ConnectionOptions } from '../connection/target.ts'
 import type { Io } from '../io.ts'
 import { everyItemOf, itemsOf } from '../pages.ts'
@@ -17,22 +18,43 @@ export type UserReference =
   | { readonly kind: 'id'; readonly userId: string }
   | { readonly kind: 'name'; readonly name: string; readonly project?: string }
 
-/** The service of users, and the user that an argument names. */
-export interface OpenedUser {
-  readonly api: Transport
-  readonly users: Client<typeof ServiceUserService>
-  readonly userId: string
+/** The argument for a user. */
+export const USER = {
+  placeholder: 'user',
+  description: 'user id, client ID or name@project',
+  check: userIn,
+  resolve: (text: string, api: Transport) => resolveUser(api, userIn(text)),
+} satisfies Parameter
+
+/** The argument for a project. */
+export const PROJECT = {
+  placeholder: 'project',
+  description: 'name or id',
+  resolve: (text: string, api: Transport) => resolveProject(api, text),
+} satisfies Parameter
+
+/** The same for a command that is not declared. Its value is a `UserReference`. */
+export function userArgument(): Argument {
+  return new Argument('<user>', USER.description).argParser(userIn)
 }
 
-/** The argument for a user. Its value is a `UserReference`. */
-export function userArgument(): Argument {
-  return new Argument('<user>', 'user id, client ID or name@project').argParser((text): UserReference => {
-    const reference = parseUser(text)
-    if (reference !== undefined) return reference
-    throw new InvalidArgumentError(
-      'Name a user by its user id, its client ID or name@project; "keyturn users list" prints them.',
-    )
-  })
+/** Opens the service of users for a call about one of them. */
+export async function openUser(
+  io: Pick<Io, 'env'>,
+  options: ConnectionOptions,
+  reference: UserReference,
+): Promise<{ readonly api: Transport; readonly userId: string }> {
+  const api = await openApi(io, options)
+  return { api, userId: await resolveUser(api, reference) }
+}
+
+/** @throws {InvalidArgumentError} for a text that names no user. */
+function userIn(text: string): UserReference {
+  const reference = parseUser(text)
+  if (reference !== undefined) return reference
+  throw new InvalidArgumentError(
+    'Name a user by its user id, its client ID or name@project; "keyturn users list" prints them.',
+  )
 }
 
 /** Undefined for a text that names no user. The project in a client ID is ignored: it may have been renamed. */
@@ -43,16 +65,6 @@ export function parseUser(text: string): UserReference | undefined {
   const at = text.lastIndexOf('@')
   const [name, project] = [text.slice(0, Math.max(at, 0)), text.slice(at + 1)]
   return name === '' || project === '' ? undefined : { kind: 'name', name, project }
-}
-
-/** Opens the service of users for a call about one of them. */
-export async function openUser(
-  io: Pick<Io, 'env'>,
-  options: ConnectionOptions,
-  reference: UserReference,
-): Promise<OpenedUser> {
-  const api = await openApi(io, options)
-  return { api, users: createClient(ServiceUserService, api), userId: await resolveUser(api, reference) }
 }
 
 /**
@@ -71,22 +83,18 @@ export async function resolveUser(api: Transport, reference: UserReference): Pro
   )
   const named = found.filter((user) => user.name === name)
   const [user] = named
-  const of = project === undefined ? '' : ` of the project ${project}`
+  const quoted = JSON.stringify(name)
   if (user === undefined) {
     throw new Error(
       project === undefined
-        ? `there is no service user ${JSON.stringify(name)}: "keyturn users list --search ${name}" prints those that are like it`
-        : `there is no service user ${JSON.stringify(name)} in the project ${project}: ` +
-            `"keyturn users list --project ${project}" prints those that exist`,
+        ? `there is no service user ${quoted}: "keyturn users list --search ${name}" prints those that are like it`
+        : `there is no service user ${quoted} in the project ${project}: "keyturn users list --project ${project}" prints those that exist`,
     )
   }
-  if (named.length > 1) {
-    throw new Error(
-      `${named.length} service users${of} have the name ${JSON.stringify(name)}: use the client ID, ` +
-        `${named.map(({ clientId }) => clientId).join(' or ')}`,
-    )
-  }
-  return user.userId
+  if (named.length === 1) return user.userId
+  const of = project === undefined ? '' : ` of the project ${project}`
+  const ids = named.map(({ clientId }) => clientId).join(' or ')
+  throw new Error(`${named.length} service users${of} have the name ${quoted}: use the client ID, ${ids}`)
 }
 
 /**

@@ -1,249 +1,248 @@
 /**
- * `keyturn users list | create | show | rename | enable | disable | revoke-tokens | delete | client-credentials`, and the groups for
- * their grants, keys, certificates and tokens. Their client secrets are `keyturn secrets`.
+ * `keyturn users`: service users, what they may do, and the groups for their keys, certificates and tokens. Their client secrets are
+ * `keyturn secrets`.
  */
-
-import { create, type MessageInitShape } from '@bufbuild/protobuf'
-import { createClient } from '@connectrpc/connect'
-import { Argument, Command } from 'commander'
-import {
-  CreateServiceUserResponseSchema,
-  DeleteServiceUserResponseSchema,
-  DisableServiceUserResponseSchema,
-  EnableServiceUserResponseSchema,
-  ListServiceUsersResponseSchema,
-  RevokeTokensResponseSchema,
-  ServiceUserService,
-  type UpdateServiceUserRequestSchema,
-  UpdateServiceUserResponseSchema,
-} from '../../../gen/iam/user/v2/service_user_service_pb.js'
-import { openApi } from '../api-client.ts'
-import { confirm, type YesOption, yesOption } from '../confirm.ts'
-import type { Io } from '../io.ts'
-import { type RemoteOptions, withRemoteOptions } from '../options.ts'
-import { everyItemOf } from '../pages.ts'
-import { print } from '../print.ts'
-import { formatTable } from '../table.ts'
-import { openUser, resolveProject, type UserReference, userArgument } from './references.ts'
+import { create } from '@bufbuild/protobuf'
+import { DurationSchema } from '@bufbuild/protobuf/wkt'
+import type { Transport } from '@connectrpc/connect'
+import { Option } from 'commander'
+import { ProjectService } from '../../../gen/iam/project/v2/project_service_pb.js'
+import type { ServiceUser } from '../../../gen/iam/user/v2/service_user_pb.js'
+import { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
+import { call, type Declaration, group, invoke, list, type Parameter } from '../api-command.ts'
+import { refusalReasonOf } from '../api-error.ts'
+import { formatFields, formatMoment } from '../table.ts'
+import { formatDuration, parseDuration } from '../when.ts'
+import { MEMBER_ROLES } from './projects-command.ts'
+import { resolveProject, USER } from './references.ts'
 import { userCertificatesCommand } from './user-certificates-command.ts'
-import { grantCommand, revokeCommand } from './user-grants-command.ts'
+import { grantCommand, INSTANCE_ROLES, revokeCommand } from './user-grants-command.ts'
 import { userKeysCommand } from './user-keys-command.ts'
-import { showUserCommand } from './user-show-command.ts'
-import { tokenSettingsCommands } from './user-token-settings-command.ts'
 import { userTokensCommand } from './user-tokens-command.ts'
 
-interface CreateOptions extends RemoteOptions {
-  readonly project: string
-  readonly clientCredentials: boolean
+const { method: Methods } = ServiceUserService
+
+const ON_OFF = { placeholder: 'switch', choices: ['on', 'off'] } as const
+
+/** What settings change. */
+type Changes = Partial<
+  Pick<
+    ServiceUser,
+    | 'name'
+    | 'clientCredentialsEnabled'
+    | 'tokenLifetime'
+    | 'tokenClaims'
+    | 'boundTokensRequired'
+    | 'certificateBoundTokens'
+  >
+>
+
+/** A setting of a user. */
+interface Setting {
+  readonly name: string
+  readonly description: string
+  readonly value: Parameter
+  readonly change: (value: string) => Changes
+  readonly field: string
+  readonly done: (user: ServiceUser, value: string) => string
+}
+
+/** Declares a command that changes one. */
+function setting({ name, description, value, change, field, done }: Setting): Declaration {
+  return call({
+    name,
+    description,
+    takes: { userId: USER, value },
+    method: Methods.updateServiceUser,
+    request: ({ userId, value: chosen }) => ({ userId, ...change(chosen), updateMask: { paths: [field] } }),
+    text: ({ serviceUser }, { value: chosen }) => (serviceUser === undefined ? '' : done(serviceUser, chosen)),
+  })
 }
 
 /** The group of commands. */
-export function usersCommand(io: Io): Command {
-  const users = new Command('users')
-  for (const command of [
-    listCommand(io),
-    createCommand(io),
-    showUserCommand(io),
-    renameCommand(io),
-    enableCommand(io),
-    disableCommand(io),
-    revokeTokensCommand(io),
-    deleteCommand(io),
-    clientCredentialsCommand(io),
-    ...tokenSettingsCommands(io),
-    boundTokensCommand(io),
-    certificateBoundTokensCommand(io),
-    grantCommand(io),
-    revokeCommand(io),
-    userKeysCommand(io),
-    userCertificatesCommand(io),
-    userTokensCommand(io),
-  ]) {
-    users.addCommand(command)
-  }
-  return users
-}
-
-function listCommand(io: Io): Command {
-  return withRemoteOptions(new Command('list'))
-    .description('List users, oldest first. The client ID is the user id, an @ and the project.')
-    .option('--project <project>', 'only users of this project: its name or id')
-    .option('--search <text>', 'only users whose name or client ID contains this text, in any case')
-    .action(async (options: RemoteOptions & { readonly project?: string; readonly search?: string }) => {
-      const api = await openApi(io, options)
-      const client = createClient(ServiceUserService, api)
-      const projectId = options.project === undefined ? '' : await resolveProject(api, options.project)
-      const serviceUsers = await everyItemOf(
-        (page) => client.listServiceUsers({ projectId, search: options.search ?? '', ...page }),
-        (response) => response.serviceUsers,
-      )
-      const all = create(ListServiceUsersResponseSchema, { serviceUsers })
-      print(io, options, ListServiceUsersResponseSchema, all, (heading) =>
-        formatTable(
-          ['CLIENT ID', 'STATE', 'NAME'],
-          serviceUsers.map(({ clientId, enabled, name }) => [clientId, enabled ? 'enabled' : 'disabled', name]),
-          heading,
-        ),
-      )
-    })
-}
-
-function createCommand(io: Io): Command {
-  return withRemoteOptions(new Command('create'))
-    .description('Create a user without secrets, keys and roles, and print its client ID.')
-    .argument('<name>', 'what people call it')
-    .requiredOption('--project <project>', 'the project that it belongs to: its name or id')
-    .option('--no-client-credentials', 'do not let it get tokens with the client credentials grant yet')
-    .action(async (name: string, { project, clientCredentials, ...options }: CreateOptions) => {
-      const api = await openApi(io, options)
-      const projectId = await resolveProject(api, project)
-      const response = await createClient(ServiceUserService, api).createServiceUser({
-        projectId,
-        name,
-        clientCredentialsEnabled: clientCredentials,
-      })
-      print(io, options, CreateServiceUserResponseSchema, response, () => `created ${response.serviceUser?.clientId}`)
-    })
-}
-
-function renameCommand(io: Io): Command {
-  return withRemoteOptions(new Command('rename'))
-    .description('Change what people call a user. Its client ID stays.')
-    .addArgument(userArgument())
-    .argument('<name>', 'the new name')
-    .action((user: UserReference, name: string, options: RemoteOptions) =>
-      update(
-        io,
-        options,
-        { user, changes: { name, updateMask: { paths: ['name'] } } },
-        (clientId) => `renamed ${clientId} to ${name}`,
-      ),
-    )
-}
-
-function clientCredentialsCommand(io: Io): Command {
-  return withRemoteOptions(new Command('client-credentials'))
-    .description('Let a user get tokens with the client credentials grant, or not.')
-    .addArgument(userArgument())
-    .addArgument(new Argument('<switch>').choices(['on', 'off']))
-    .action((user: UserReference, position: 'on' | 'off', options: RemoteOptions) =>
-      update(
-        io,
-        options,
-        {
-          user,
-          changes: {
-            clientCredentialsEnabled: position === 'on',
-            updateMask: { paths: ['client_credentials_enabled'] },
-          },
-        },
-        (clientId) => `the client credentials grant of ${clientId} is ${position}`,
-      ),
-    )
-}
-
-function boundTokensCommand(io: Io): Command {
-  return withRemoteOptions(new Command('bound-tokens'))
-    .description(
-      'Give a user only tokens that are bound to a key (DPoP) or to a client certificate, or bearer tokens too. This command line makes no ' +
-        'DPoP proofs.',
-    )
-    .addArgument(userArgument())
-    .addArgument(new Argument('<rule>').choices(['required', 'optional']))
-    .action((user: UserReference, rule: 'required' | 'optional', options: RemoteOptions) =>
-      update(
-        io,
-        options,
-        {
-          user,
-          changes: { boundTokensRequired: rule === 'required', updateMask: { paths: ['bound_tokens_required'] } },
-        },
-        (clientId) => `bound tokens are ${rule} for ${clientId}`,
-      ),
-    )
-}
-
-function certificateBoundTokensCommand(io: Io): Command {
-  return withRemoteOptions(new Command('certificate-bound-tokens'))
-    .description(
-      'Bind the tokens of a user to the client certificate with which it requests them, or take no notice of certificates (RFC 8705).',
-    )
-    .addArgument(userArgument())
-    .addArgument(new Argument('<switch>').choices(['on', 'off']))
-    .action((user: UserReference, position: 'on' | 'off', options: RemoteOptions) =>
-      update(
-        io,
-        options,
-        {
-          user,
-          changes: { certificateBoundTokens: position === 'on', updateMask: { paths: ['certificate_bound_tokens'] } },
-        },
-        (clientId) => `certificate-bound tokens are ${position} for ${clientId}`,
-      ),
-    )
-}
-
-function enableCommand(io: Io): Command {
-  return withRemoteOptions(new Command('enable'))
-    .description('Let a disabled user work again.')
-    .addArgument(userArgument())
-    .action(async (user: UserReference, options: RemoteOptions) => {
-      const { users, userId } = await openUser(io, options, user)
-      const response = await users.enableServiceUser({ userId })
-      print(io, options, EnableServiceUserResponseSchema, response, () => `enabled ${response.serviceUser?.clientId}`)
-    })
-}
-
-function disableCommand(io: Io): Command {
-  return withRemoteOptions(new Command('disable'))
-    .description('Stop a user: no new tokens, no calls. Tokens that it has stay valid elsewhere until they expire.')
-    .addArgument(userArgument())
-    .action(async (user: UserReference, options: RemoteOptions) => {
-      const { users, userId } = await openUser(io, options, user)
-      const response = await users.disableServiceUser({ userId })
-      print(io, options, DisableServiceUserResponseSchema, response, () => `disabled ${response.serviceUser?.clientId}`)
-    })
-}
-
-function revokeTokensCommand(io: Io): Command {
-  return withRemoteOptions(new Command('revoke-tokens'))
-    .description(
+export const usersCommand = group('users', '', [
+  list({
+    name: 'list',
+    description: 'List users, oldest first. The client ID is the user id, an @ and the project.',
+    options: [
+      new Option('--project <project>', 'only users of this project: its name or id'),
+      new Option('--search <text>', 'only users whose name or client ID contains this text, in any case'),
+    ],
+    method: Methods.listServiceUsers,
+    request: async (
+      _,
+      { api, options: { project, search = '' } }: { api: Transport; options: { project?: string; search?: string } },
+    ) => ({ projectId: project === undefined ? '' : await resolveProject(api, project), search }),
+    items: 'serviceUsers',
+    heading: ['CLIENT ID', 'STATE', 'NAME'],
+    row: ({ clientId, enabled, name }) => [clientId, enabled ? 'enabled' : 'disabled', name],
+  }),
+  call({
+    name: 'create',
+    description: 'Create a user without secrets, keys and roles, and print its client ID.',
+    takes: { name: { description: 'what people call it' } },
+    options: [
+      new Option('--project <project>', 'the project that it belongs to: its name or id').makeOptionMandatory(),
+      new Option('--no-client-credentials', 'do not let it get tokens with the client credentials grant yet'),
+    ],
+    method: Methods.createServiceUser,
+    request: async (
+      { name },
+      { api, options }: { api: Transport; options: { project: string; clientCredentials: boolean } },
+    ) => ({
+      projectId: await resolveProject(api, options.project),
+      name,
+      clientCredentialsEnabled: options.clientCredentials,
+    }),
+    text: ({ serviceUser }) => `created ${serviceUser?.clientId}`,
+  }),
+  call({
+    name: 'show',
+    description: 'Print everything about a user except its credentials.',
+    takes: { userId: USER },
+    method: Methods.getServiceUser,
+    text: async ({ serviceUser }, _, { api }) => formatFields(await fieldsOf(serviceUser, api)),
+  }),
+  setting({
+    name: 'rename',
+    description: 'Change what people call a user. Its client ID stays.',
+    value: { placeholder: 'name', description: 'the new name' },
+    change: (name) => ({ name }),
+    field: 'name',
+    done: ({ clientId }, name) => `renamed ${clientId} to ${name}`,
+  }),
+  call({
+    name: 'enable',
+    description: 'Let a disabled user work again.',
+    takes: { userId: USER },
+    method: Methods.enableServiceUser,
+    text: ({ serviceUser }) => `enabled ${serviceUser?.clientId}`,
+  }),
+  call({
+    name: 'disable',
+    description: 'Stop a user: no new tokens, no calls. Tokens that it has stay valid elsewhere until they expire.',
+    takes: { userId: USER },
+    method: Methods.disableServiceUser,
+    text: ({ serviceUser }) => `disabled ${serviceUser?.clientId}`,
+  }),
+  call({
+    name: 'revoke-tokens',
+    description:
       'Revoke all access tokens that a user has got so far, for the API of Keyturn and for introspection, and end its sessions of the ' +
-        'console. Other services accept the tokens until they expire.',
-    )
-    .addArgument(userArgument())
-    .addOption(yesOption())
-    .action(async (user: UserReference, options: RemoteOptions & YesOption) => {
-      const { users, userId } = await openUser(io, options, user)
-      await confirm(io, options, `Revoke all access tokens of the user ${userId}?`)
-      const response = await users.revokeTokens({ userId })
-      print(io, options, RevokeTokensResponseSchema, response, () => `revoked the access tokens of ${userId}`)
-    })
+      'console. Other services accept the tokens until they expire.',
+    takes: { userId: USER },
+    method: Methods.revokeTokens,
+    question: ({ userId }) => `Revoke all access tokens of the user ${userId}?`,
+    text: (_, { userId }) => `revoked the access tokens of ${userId}`,
+  }),
+  call({
+    name: 'delete',
+    description: 'Delete a user with its secrets, keys, tokens and roles.',
+    takes: { userId: USER },
+    method: Methods.deleteServiceUser,
+    question: ({ userId }) => `Delete the user ${userId} with its secrets, keys, tokens and roles?`,
+    text: (_, { userId }) => `deleted ${userId}`,
+  }),
+  setting({
+    name: 'client-credentials',
+    description: 'Let a user get tokens with the client credentials grant, or not.',
+    value: ON_OFF,
+    change: (position) => ({ clientCredentialsEnabled: position === 'on' }),
+    field: 'client_credentials_enabled',
+    done: ({ clientId }, position) => `the client credentials grant of ${clientId} is ${position}`,
+  }),
+  setting({
+    name: 'token-lifetime',
+    description:
+      'Set how long the access tokens of a user live from now on. "default" is KEYTURN_TOKEN_LIFETIME, which is also the limit.',
+    value: { placeholder: 'time', description: 'such as 5m or 90s, or default', check: lifetimeIn },
+    change: (time) => lifetimeIn(time),
+    field: 'token_lifetime',
+    done: ({ clientId, tokenLifetime: lifetime }) =>
+      `tokens of ${clientId} live for ${lifetime === undefined ? 'the default time' : formatDuration(lifetime)}`,
+  }),
+  setting({
+    name: 'token-claims',
+    description: 'Set claims that each access token of a user has from now on, besides those that Keyturn sets.',
+    value: { placeholder: 'json', description: `a JSON object, such as '{"tenant": "a"}'; '{}' for none` },
+    change: (tokenClaims) => ({ tokenClaims }),
+    field: 'token_claims',
+    done: ({ clientId, tokenClaims }) =>
+      `tokens of ${clientId} have ${tokenClaims === '' ? 'no claims of their own' : tokenClaims}`,
+  }),
+  setting({
+    name: 'bound-tokens',
+    description:
+      'Give a user only tokens that are bound to a key (DPoP) or to a client certificate, or bearer tokens too. This command line makes no ' +
+      'DPoP proofs.',
+    value: { placeholder: 'rule', choices: ['required', 'optional'] },
+    change: (rule) => ({ boundTokensRequired: rule === 'required' }),
+    field: 'bound_tokens_required',
+    done: ({ clientId }, rule) => `bound tokens are ${rule} for ${clientId}`,
+  }),
+  setting({
+    name: 'certificate-bound-tokens',
+    description:
+      'Bind the tokens of a user to the client certificate with which it requests them, or take no notice of certificates (RFC 8705).',
+    value: ON_OFF,
+    change: (position) => ({ certificateBoundTokens: position === 'on' }),
+    field: 'certificate_bound_tokens',
+    done: ({ clientId }, position) => `certificate-bound tokens are ${position} for ${clientId}`,
+  }),
+  grantCommand,
+  revokeCommand,
+  userKeysCommand,
+  userCertificatesCommand,
+  userTokensCommand,
+])
+
+/** @throws {InvalidArgumentError} */
+function lifetimeIn(text: string): Changes {
+  return text === 'default' ? {} : { tokenLifetime: create(DurationSchema, { seconds: parseDuration(text) }) }
 }
 
-function deleteCommand(io: Io): Command {
-  return withRemoteOptions(new Command('delete'))
-    .description('Delete a user with its secrets, keys, tokens and roles.')
-    .addArgument(userArgument())
-    .addOption(yesOption())
-    .action(async (user: UserReference, options: RemoteOptions & YesOption) => {
-      const { users, userId } = await openUser(io, options, user)
-      await confirm(io, options, `Delete the user ${userId} with its secrets, keys, tokens and roles?`)
-      const response = await users.deleteServiceUser({ userId })
-      print(io, options, DeleteServiceUserResponseSchema, response, () => `deleted ${userId}`)
-    })
+async function fieldsOf(user: ServiceUser | undefined, api: Transport): Promise<[string, string][]> {
+  if (user === undefined) return []
+  const roles = await Promise.all(
+    user.projectRoles.map(async ({ projectId, roles: names }) => {
+      const project = await nameOf(projectId, api)
+      return names.map((role) => `${project}:${role}`)
+    }),
+  )
+  const managed = await Promise.all(
+    user.managedProjects.map(
+      async ({ projectId, role }) => `${await nameOf(projectId, api)}:${MEMBER_ROLES.nameOf(role)}`,
+    ),
+  )
+  return [
+    ['client ID', user.clientId],
+    ['name', user.name],
+    ['project', user.projectId],
+    ['state', user.enabled ? 'enabled' : 'disabled'],
+    ['client credentials', user.clientCredentialsEnabled ? 'on' : 'off'],
+    ['bound tokens', user.boundTokensRequired ? 'required' : 'optional'],
+    ['certificate bound', user.certificateBoundTokens ? 'on' : 'off'],
+    ['instance roles', listed(user.instanceRoles.map(INSTANCE_ROLES.nameOf))],
+    ['manages', listed(managed.sort())],
+    ['project roles', listed(roles.flat().sort())],
+    ['scopes', listed(user.scopes)],
+    ['token lifetime', user.tokenLifetime === undefined ? '-' : formatDuration(user.tokenLifetime)],
+    ['token claims', user.tokenClaims === '' ? '-' : user.tokenClaims],
+    ['created', user.creationDate === undefined ? '' : formatMoment(user.creationDate)],
+  ]
 }
 
-async function update(
-  io: Io,
-  options: RemoteOptions,
-  {
-    user,
-    changes,
-  }: { readonly user: UserReference; readonly changes: MessageInitShape<typeof UpdateServiceUserRequestSchema> },
-  done: (clientId: string | undefined) => string,
-): Promise<void> {
-  const { users, userId } = await openUser(io, options, user)
-  const response = await users.updateServiceUser({ ...changes, userId })
-  print(io, options, UpdateServiceUserResponseSchema, response, () => done(response.serviceUser?.clientId))
+/** The name of a project; the id of one that the caller may not see. */
+async function nameOf(projectId: string, api: Transport): Promise<string> {
+  try {
+    const { project } = await invoke(api, ProjectService.method.getProject, { projectId })
+    return project?.name ?? projectId
+  } catch (error) {
+    if (!['PROJECT_NOT_FOUND', 'PERMISSION_MISSING'].includes(refusalReasonOf(error) ?? '')) throw error
+    return projectId
+  }
+}
+
+function listed(names: readonly string[]): string {
+  return names.length === 0 ? '-' : names.join(' ')
 }

@@ -2,36 +2,25 @@
  * `keyturn keys policy show | set`: the policy of automatic rotation.
  */
 import type { MessageInitShape } from '@bufbuild/protobuf'
-import { Command, Option } from 'commander'
+import { Option } from 'commander'
 import type { RotationPolicy, RotationPolicySchema } from '../../../gen/iam/webkey/v2/rotation_pb.js'
-import {
-  GetRotationPolicyResponseSchema,
-  UpdateRotationPolicyResponseSchema,
-  WebKeyService,
-} from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
-import { connect } from '../api-client.ts'
+import { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { call, type Declaration, group } from '../api-command.ts'
 import { refusalReasonOf, withMessage } from '../api-error.ts'
-import { type YesOption, yesOption } from '../confirm.ts'
-import type { Io } from '../io.ts'
-import { type RemoteOptions, withRemoteOptions } from '../options.ts'
-import { printWarnings } from '../output.ts'
-import { print } from '../print.ts'
 import { formatFields } from '../table.ts'
 import { durationOption, formatDuration, formatSeconds } from '../when.ts'
 import {
-  algorithmOfKind,
   assertOptionsOfKind,
+  configOf,
+  confirmAlgorithm,
   formatKind,
-  givenOptions,
+  KIND_OPTIONS,
   KINDS,
   type Kind,
   type KindOptions,
-  kindOf,
-  withKindOptions,
 } from './key-kind.ts'
-import { confirmNewKind, NEW_KIND_YES } from './new-kind.ts'
 
-interface SetOptions extends RemoteOptions, KindOptions, YesOption {
+interface SetOptions extends KindOptions {
   readonly rotation?: 'on' | 'off'
   readonly kind?: Kind
   readonly interval?: bigint
@@ -41,77 +30,70 @@ interface SetOptions extends RemoteOptions, KindOptions, YesOption {
   readonly standby?: 'on' | 'off'
 }
 
+const { method: Methods } = WebKeyService
+
+const SHOW = call({
+  name: 'show',
+  description: 'Print the rotation policy.',
+  method: Methods.getRotationPolicy,
+  text: ({ policy }) => describe(policy),
+})
+
+const SET = call({
+  name: 'set',
+  description: 'Change the rotation policy: only what is named.',
+  options: [
+    new Option('--rotation <switch>', 'whether keys rotate by themselves').choices(['on', 'off']),
+    new Option('--kind <kind>', 'kind of key, with the options below').choices(KINDS),
+    ...KIND_OPTIONS,
+    durationOption('--interval', 'how long a key signs'),
+    durationOption('--publish-ahead', 'how long before it signs a key is published'),
+    durationOption('--retention', 'how long after it has signed a key is published'),
+    durationOption('--rollback-window', 'how long after it has signed a key can be activated again'),
+    new Option('--standby <switch>', 'whether the next key is always published').choices(['on', 'off']),
+  ],
+  check(options: SetOptions, command) {
+    assertOptionsOfKind(command, options.kind)
+    if (changesOf(options).paths.length === 0) command.error('error: name what to change')
+  },
+  method: Methods.updateRotationPolicy,
+  request(_, { options }: { readonly options: SetOptions }) {
+    const { policy, paths } = changesOf(options)
+    return { policy, updateMask: { paths } }
+  },
+  warn: async (_, called) =>
+    called.options.kind === undefined ? [] : await confirmAlgorithm(called.options.kind, called, 'Change the policy?'),
+  reword: inOptions,
+  text: ({ policy }) => describe(policy),
+})
+
 /** The group of commands. */
-export function keyPolicyCommand(io: Io): Command {
-  const policy = new Command('policy').description('Show or change how keys rotate by themselves.')
-  policy.addCommand(showCommand(io), { isDefault: true })
-  policy.addCommand(setCommand(io))
-  return policy
-}
-
-function showCommand(io: Io): Command {
-  return withRemoteOptions(new Command('show'))
-    .description('Print the rotation policy.')
-    .action(async (options: RemoteOptions) => {
-      const response = await (await connect(io, options, WebKeyService)).getRotationPolicy({})
-      print(io, options, GetRotationPolicyResponseSchema, response, () => describe(response.policy))
-    })
-}
-
-function setCommand(io: Io): Command {
-  return withKindOptions(withRemoteOptions(new Command('set')))
-    .description('Change the rotation policy: only what is named.')
-    .addOption(new Option('--rotation <switch>', 'whether keys rotate by themselves').choices(['on', 'off']))
-    .addOption(new Option('--kind <kind>', 'kind of key, with the options below').choices(KINDS))
-    .addOption(durationOption('--interval', 'how long a key signs'))
-    .addOption(durationOption('--publish-ahead', 'how long before it signs a key is published'))
-    .addOption(durationOption('--retention', 'how long after it has signed a key is published'))
-    .addOption(durationOption('--rollback-window', 'how long after it has signed a key can be activated again'))
-    .addOption(new Option('--standby <switch>', 'whether the next key is always published').choices(['on', 'off']))
-    .addOption(yesOption(NEW_KIND_YES))
-    .action(async (options: SetOptions, command: Command) => {
-      if (options.kind !== undefined) assertOptionsOfKind(command, options.kind)
-      else if (givenOptions(command).length > 0) {
-        command.error('error: --bits, --hasher and --curve need --kind, whose options they are')
-      }
-      const { policy, paths } = changesOf(options)
-      if (paths.length === 0) command.error('error: name what to change')
-      const client = await connect(io, options, WebKeyService)
-      const shown =
-        options.kind === undefined
-          ? []
-          : await confirmNewKind(io, client, {
-              ...options,
-              algorithm: algorithmOfKind(options.kind, options),
-              question: 'Change the policy?',
-            })
-      const response = await client
-        .updateRotationPolicy({ policy, updateMask: { paths } })
-        .catch(async (error: unknown) => Promise.reject(await inOptions(error)))
-      printWarnings(
-        io,
-        response.warnings.filter((warning) => !shown.includes(warning)),
-      )
-      print(io, options, UpdateRotationPolicyResponseSchema, response, () => describe(response.policy))
-    })
-}
+export const keyPolicyCommand: Declaration = (io) =>
+  group(
+    'policy',
+    'Show or change how keys rotate by themselves.',
+    [],
+  )(io)
+    .addCommand(SHOW(io), { isDefault: true })
+    .addCommand(SET(io))
 
 function changesOf(options: SetOptions): { policy: MessageInitShape<typeof RotationPolicySchema>; paths: string[] } {
   const { rotation, kind, interval, publishAhead, retention, rollbackWindow, standby } = options
-  const policy: MessageInitShape<typeof RotationPolicySchema> = {}
-  const paths: string[] = []
-  const set = (path: string, change: MessageInitShape<typeof RotationPolicySchema>) => {
-    Object.assign(policy, change)
-    paths.push(path)
+  const seconds = (value: bigint | undefined) => (value === undefined ? undefined : { seconds: value })
+  const changes = {
+    enabled: rotation === undefined ? undefined : rotation === 'on',
+    config: kind === undefined ? undefined : configOf(kind, options),
+    rotationInterval: seconds(interval),
+    publishAhead: seconds(publishAhead),
+    retention: seconds(retention),
+    rollbackWindow: seconds(rollbackWindow),
+    keepStandby: standby === undefined ? undefined : standby === 'on',
   }
-  if (rotation !== undefined) set('enabled', { enabled: rotation === 'on' })
-  if (kind !== undefined) set('config', { config: kindOf(kind, options) })
-  if (interval !== undefined) set('rotation_interval', { rotationInterval: { seconds: interval } })
-  if (publishAhead !== undefined) set('publish_ahead', { publishAhead: { seconds: publishAhead } })
-  if (retention !== undefined) set('retention', { retention: { seconds: retention } })
-  if (rollbackWindow !== undefined) set('rollback_window', { rollbackWindow: { seconds: rollbackWindow } })
-  if (standby !== undefined) set('keep_standby', { keepStandby: standby === 'on' })
-  return { policy, paths }
+  const named = Object.entries(changes).filter(([, value]) => value !== undefined)
+  return {
+    policy: Object.fromEntries(named),
+    paths: named.map(([field]) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),
+  }
 }
 
 /** The options by the field of the API that each sets. */
@@ -123,7 +105,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
 }
 
 /** A refusal of the policy in the words of the command: with its options, and times as they take them. */
-async function inOptions(error: unknown): Promise<unknown> {
+function inOptions(error: unknown): unknown {
   if (refusalReasonOf(error) !== 'ROTATION_POLICY_INVALID') return error
   return withMessage(error, (message) =>
     message

@@ -4,12 +4,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { create } from '@bufbuild/protobuf'
 import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt'
-import { type Client, Code, ConnectError } from '@connectrpc/connect'
+import { type Client, Code, ConnectError, createClient, type Transport } from '@connectrpc/connect'
 import { type WebKey, WebKeyState } from '../../../gen/iam/webkey/v2/web_key_pb.js'
 import {
   type RotateWebKeyResponse,
   RotateWebKeyResponseSchema,
-  type WebKeyService,
+  WebKeyService,
 } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { causeOfCall } from '../api-error.ts'
 import { ConnectionError, connectionCode } from '../connection/connection-failure.ts'
@@ -34,7 +34,8 @@ type WebKeys = Client<typeof WebKeyService>
  * @returns The response, as it is when the rotation has happened.
  * @throws {Error} if no other key signs 5 minutes after the date of the rotation.
  */
-export async function rotateAndWait(io: Io, client: WebKeys): Promise<RotateWebKeyResponse> {
+export async function rotateAndWait(io: Io, api: Transport): Promise<RotateWebKeyResponse> {
+  const client = createClient(WebKeyService, api)
   const before = await activeKey(client)
   const requested = await client.rotateWebKey({})
   if (requested.done) return requested

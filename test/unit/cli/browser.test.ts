@@ -1,7 +1,7 @@
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { openInBrowser } from '../../../src/cli/browser.ts'
+import { openInBrowser } from '../../../src/cli/console-command.ts'
 import { removeFolder, temporaryFolder } from '../../support/keyturn.ts'
 
 describe('an address that a server sent', () => {

@@ -55,7 +55,7 @@ export async function prepareHandOver(
   if (mistakes.length > 0) throw new ConfigurationMistakes(mistakes)
   const server = await findTarget(io, options)
   const endpoints = due.length === 0 ? '' : await tokenEndpointOf(server)
-  return { targets, endpoints: { base_url: server.baseUrl, token_endpoint: endpoints } }
+  return { targets, endpoints: { base_url: server.base_url, token_endpoint: endpoints } }
 }
 
 async function refusalOf(target: SecretTarget): Promise<string | undefined> {
