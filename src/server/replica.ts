@@ -10,6 +10,7 @@ import { createSignerFactory } from '../crypto/signer.ts'
 import { activeKey } from '../domain/keys/key-ring.ts'
 import type { SealedWebKey } from '../domain/keys/sealed-keys.ts'
 import type { ChangeFeed } from '../domain/ports/instance.ts'
+import type { SignerFactory } from '../domain/ports/keys.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { createInstanceReader } from '../storage/instance/instance-reader.ts'
 import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'
@@ -17,7 +18,6 @@ import { createChangeFeed } from '../storage/postgres/change-feed.ts'
 import type { Database } from '../storage/postgres/database.ts'
 import { type PostgresOptions, shareOut } from '../storage/postgres/postgres-pool.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
-import { traceSignatures } from '../telemetry/tracing/signature-spans.ts'
 import type { Tracing } from '../telemetry/tracing/tracing.ts'
 import type { CleanupStack } from './cleanup-stack.ts'
 import { type WaitOptions, whenAvailable } from './database-wait.ts'
@@ -56,12 +56,13 @@ export async function startReplica(
   { config, log, stack, database, where, baseUrl, tracing, metrics, waiting }: ReplicaParts,
 ): Promise<StartedReplica> {
   const signers = createSignerFactory(sealer)
+  const traced: SignerFactory = { open: async (...key) => tracing.calls('Signer', await signers.open(...key)) }
   const time = new InstanceClock({ machine: systemTime, monotonic: systemClock.monotonic, log })
   const feed = createChangeFeed(where)
   const replica = new Replica({
     reader: tracing.calls('InstanceReader', createInstanceReader({ db: database.serving }, integrity.publicKeys)),
     feed,
-    signers: metrics.countTokens(traceSignatures(signers, tracing)),
+    signers: metrics.countTokens(traced),
     clock: systemClock,
     time,
     log,

@@ -36,7 +36,7 @@ export interface RunningServer {
   readonly listenUrl: string
   /** Whether this start filled an empty instance and wrote the credentials file. */
   readonly initialised: boolean
-  /** The metrics of this process, to be added to those of other workers. Null: they are off. */
+  /** The metrics of this process, to be added to those of other workers. */
   readonly metrics: Metrics['registry']
   /** Shuts down gracefully: drains if asked to, finishes requests in flight, releases everything. */
   stop(options?: StopOptions): Promise<void>

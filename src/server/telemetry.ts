@@ -9,7 +9,7 @@ import type { Handler } from '../http/requests/exchange.ts'
 import type { Database } from '../storage/postgres/database.ts'
 import type { ServerLog } from '../telemetry/log/log.ts'
 import { logRequests } from '../telemetry/log/request-log.ts'
-import { createMetrics, type Metrics, NO_METRICS } from '../telemetry/metrics/metrics.ts'
+import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts'
 import { serveMetrics } from '../telemetry/metrics/metrics-server.ts'
 import { startTracing, type Tracing } from '../telemetry/tracing/tracing.ts'
 import type { CleanupStack } from './cleanup-stack.ts'
@@ -31,12 +31,9 @@ export async function startTelemetry(
   log: ServerLog,
   { stack, servesMetrics }: { readonly stack: CleanupStack; readonly servesMetrics: boolean },
 ): Promise<Telemetry> {
-  const metrics = config.metricsListen === null ? NO_METRICS : createMetrics()
+  const metrics = createMetrics()
   stack.defer(() => metrics.stop())
-  const { registry } = metrics
-  if (servesMetrics && registry !== null) {
-    stack.defer(await serveMetrics(config.metricsListen, () => registry.metrics(), log))
-  }
+  if (servesMetrics) stack.defer(await serveMetrics(config.metricsListen, () => metrics.registry.metrics(), log))
   const tracing = await startTracing(config, log)
   stack.defer(() => tracing.stop())
   const logRequest = logRequests(log.requests)

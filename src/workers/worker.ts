@@ -84,7 +84,7 @@ export async function runWorker(options: WorkerOptions): Promise<unknown> {
     return error
   }
   if (server === undefined) return undefined
-  if (server.metrics !== null) AggregatorRegistry.setRegistries([server.metrics])
+  AggregatorRegistry.setRegistries([server.metrics])
   const { listenUrl, initialised } = server
   await report({ kind: 'ready', server: { listenUrl, baseUrl: server.baseUrl, initialised } })
   const { drains = false } = await stopped

@@ -87,7 +87,7 @@ async function scrapeDatabase(): Promise<Map<string, Family>> {
     clockHeldSeconds: () => 0,
   })
   metrics.recordChangeLag(0.01)
-  const families = parsePrometheusText(await metrics.registry!.metrics())
+  const families = parsePrometheusText(await metrics.registry.metrics())
   await metrics.stop()
   return families
 }

@@ -195,11 +195,11 @@ describe('the source', () => {
   it('opens a private key to sign with it in one place, which is given the active key', () => {
     const opening = (text: RegExp) => sources.filter((file) => text.test(read(file)))
     expect(opening(/\bsealer\.open\(/)).toEqual(['src/crypto/signer.ts'])
-    // Those in telemetry wrap the signers that they are given.
+    // Those in server and telemetry wrap the signers that they are given.
     expect(opening(/\bsigners\.open\(/).sort()).toEqual([
       'src/app/keys/live-key-ring.ts',
+      'src/server/replica.ts',
       'src/telemetry/metrics/request-metrics.ts',
-      'src/telemetry/tracing/signature-spans.ts',
     ])
   })
 

@@ -2,7 +2,7 @@
  * Exports spans in batches to a collector, with OTLP as JSON over HTTP.
  *
  * The exporter reads address, headers and certificates from the environment itself. Its queue is bounded: an outage of the
- * collector costs spans, and a line in the log every five minutes.
+ * collector costs spans, and a line in the log every minute.
  */
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import {
@@ -21,8 +21,8 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import type { TraceSampling } from '../../config/trace-sampling.ts'
+import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
-import { RateLimitedWarning } from './rate-limited-warning.ts'
 
 /** The time limit of a batch with its retries, in milliseconds, as long as the collector answers at all. */
 const EXPORT_TIMEOUT = 5_000
@@ -44,7 +44,7 @@ export interface TracerProviderOptions {
 
 /** Makes a provider. Its `shutdown` exports the queue. */
 export function createTracerProvider({ sampling, version, log }: TracerProviderOptions): TracerProvider {
-  const exporter = withWarning(new OTLPTraceExporter({ timeoutMillis: EXPORT_TIMEOUT }), new RateLimitedWarning(log))
+  const exporter = withWarning(new OTLPTraceExporter({ timeoutMillis: EXPORT_TIMEOUT }), log)
   return new TracerProvider({
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': 'keyturn', 'service.version': version }))
@@ -67,12 +67,16 @@ function samplerOf({ ratio, followsSender }: TraceSampling): Sampler {
 }
 
 /** Logs spans that are lost, which the processor does not. */
-function withWarning(exporter: SpanExporter, warning: RateLimitedWarning): SpanExporter {
+function withWarning(exporter: SpanExporter, log: Log): SpanExporter {
+  const throttle = new LogThrottle()
   return {
     export: (spans, done) =>
       exporter.export(spans, (result) => {
         if (result.code === SUCCESS) return done(result)
-        warning.warn({ reason: result.error?.message ?? 'unknown', spans: spans.length })
+        const reason = result.error?.message ?? 'unknown'
+        if (throttle.admits('lost', performance.now())) {
+          log.warn({ reason, spans: spans.length }, 'traces could not be sent to the collector and are lost')
+        }
         // A failure would only reach OpenTelemetry's global error handler.
         done({ code: SUCCESS })
       }),

@@ -8,7 +8,7 @@ const CREATE = '/iam.webkey.v2beta.WebKeyService/CreateWebKey'
 const POST = { method: 'POST', seconds: 0.02 }
 
 async function scrape(metrics: Metrics): Promise<Map<string, Family>> {
-  return parsePrometheusText(await metrics.registry!.metrics())
+  return parsePrometheusText(await metrics.registry.metrics())
 }
 
 /** The values of a metric by the values of its labels, without those that are 0. */
