@@ -57,11 +57,7 @@ export function ChangeIssuerDialog({ issuer, onClose }: IssuerDialogProps) {
       />
       {isOtherSource(before, draft) && (
         <Notice kind="warning">
-          <p>
-            {draft.kind === 'jwks'
-              ? 'The keys before count no more from then on: JWTs that only they verify are refused.'
-              : 'The keys before count no more from then on, and JWTs of the issuer are refused until the new ones have been fetched.'}
-          </p>
+          <p>The keys before count no more from then on: JWTs that only they verify are refused.</p>
         </Notice>
       )}
     </ConfirmDialog>

@@ -2,11 +2,11 @@
  * One trusted issuer: its keys, and how fetching them goes.
  */
 import { Code, ConnectError } from '@connectrpc/connect'
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { TrustedIssuer } from '../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import { trustedIssuers } from '../api/clients.ts'
 import { formatLength, millisecondsOf } from '../format/moment.ts'
-import { reload, useLoaded } from '../live/loaded.ts'
+import { useLoaded } from '../live/loaded.ts'
 import { linkTo } from '../navigation/route.ts'
 import { useAction } from '../parts/action.ts'
 import { Copyable } from '../parts/copyable.tsx'
@@ -48,8 +48,10 @@ export function IssuerPage({ id: issuerId }: { readonly id: string }) {
 function Issuer({ issuer }: { readonly issuer: TrustedIssuer }) {
   const [open, setOpen] = useState<'change' | 'delete'>()
   const close = () => setOpen(undefined)
-  const refresh = useRefresh(issuer)
   const { issuerId, maxLifetimeSeconds, creationDate } = issuer
+  const refresh = useAction(async () => {
+    await trustedIssuers.refreshTrustedIssuerKeys({ issuerId })
+  })
   return (
     <>
       <PageHeading title={issuer.issuer} subtitle={<Copyable text={issuerId} what="the issuer id" />}>
@@ -152,24 +154,4 @@ function Moment({ name, at, otherwise = '–' }: MomentProps) {
       </dd>
     </div>
   )
-}
-
-/** How often the outcome of a fetch is asked for, in milliseconds. */
-const INTERVAL = 1000
-
-/** Has the keys fetched, and loads the issuer again until it says what came of that. */
-function useRefresh({ issuerId, fetchedKeys }: TrustedIssuer) {
-  const [before, setBefore] = useState<string>()
-  const last = JSON.stringify([fetchedKeys?.fetchDate, fetchedKeys?.failureDate].map(millisecondsOf))
-  const isFetching = before === last
-  const action = useAction(async () => {
-    await trustedIssuers.refreshTrustedIssuerKeys({ issuerId })
-    setBefore(last)
-  })
-  useEffect(() => {
-    if (!isFetching) return
-    const timer = setInterval(reload, INTERVAL)
-    return () => clearInterval(timer)
-  }, [isFetching])
-  return { ...action, isRunning: action.isRunning || isFetching }
 }

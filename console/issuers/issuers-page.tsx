@@ -25,7 +25,7 @@ export function IssuersPage() {
   const loaded = useLoaded(
     `issuers ${pageToken}`,
     (options) => trustedIssuers.listTrustedIssuers({ pageSize: PAGE_SIZE, pageToken }, options),
-    // A fetch that finds the same keys makes no new version.
+    // A fetch of keys makes no new version.
     { isPeriodic: true },
   )
   return (

@@ -2,12 +2,11 @@
  * Verifies JWTs of trusted issuers with the keys that are known of them. The header of a JWT chooses among these keys, and never brings
  * one: `jwk`, `jku`, `x5c` and `x5u` are ignored (RFC 8725 §3.10).
  */
-import { compactVerify, decodeJwt, decodeProtectedHeader } from 'jose'
+import { type CompactVerifyGetKey, type CryptoKey, compactVerify, decodeJwt, decodeProtectedHeader, errors } from 'jose'
 import { isCompactJws } from '../domain/compact-jws.ts'
 import { MAX_SUBJECT_LENGTH } from '../domain/federation/federated-identity.ts'
-import { type IssuerKey, usableKeys } from '../domain/federation/issuer-keys.ts'
 import { mayVouchFor, type TrustedIssuer, trustDomainOf } from '../domain/federation/trusted-issuer.ts'
-import { fitsAlgorithm, isAssertionAlgorithm } from '../domain/keys/assertion-algorithm.ts'
+import { isAssertionAlgorithm } from '../domain/keys/assertion-algorithm.ts'
 import type {
   FederatedAssertionContent,
   FederatedAssertionType,
@@ -34,26 +33,25 @@ type Members = Readonly<Record<string, unknown>>
 /** Why a JWT is not believed. For the operator. */
 class Distrust extends Error {}
 
-/** The same for a JWT that may be by a key which is not known yet. */
-class NoKey extends Distrust {
-  readonly issuerId: string
+/** Finds the key of a JWT by its header. @throws {DomainError} if the keys are not known at the moment. */
+export type KeyFinder = CompactVerifyGetKey
 
-  constructor(reason: string, { issuerId }: TrustedIssuer) {
-    super(reason)
-    this.issuerId = issuerId
-  }
+/** What a JWT is verified with. */
+export interface FederationContext {
+  readonly issuers: readonly TrustedIssuer[]
+  readonly now: Date
+  readonly finderOf: (issuer: TrustedIssuer) => KeyFinder
 }
 
 /** Verifies a JWT at this time: see `FederatedTokenVerifier`. */
 export async function verifyFederatedToken(
   { jwt, type }: FederatedAssertionContent,
-  issuers: readonly TrustedIssuer[],
-  now: Date,
+  { issuers, now, finderOf }: FederationContext,
 ): Promise<FederatedVerification> {
   try {
     const { header, claims } = decode(jwt)
     const issuer = issuerOf(claims, type, issuers)
-    await assertSignature(jwt, { header, issuer, now })
+    await assertSignature(jwt, { header, issuer, find: finderOf(issuer) })
     assertDates(claims, issuer, now)
     // The sender would have to prove the key; without that a stolen token would work as an assertion (RFC 7800 §3).
     if (claims.cnf !== undefined) distrust('cnf: a JWT that is bound to a key proves nothing without that key')
@@ -61,7 +59,6 @@ export async function verifyFederatedToken(
     const token = { issuerId, subject: subjectOf(claims, issuer), audience: audienceOf(claims), claims }
     return { kind: 'verified', token }
   } catch (error) {
-    if (error instanceof NoKey) return { kind: 'refused', reason: error.message, mayHaveNewKey: error.issuerId }
     if (error instanceof Distrust) return { kind: 'refused', reason: error.message }
     throw error
   }
@@ -91,45 +88,39 @@ function issuerOf(claims: Members, type: FederatedAssertionType, issuers: readon
 interface Signed {
   readonly header: Members
   readonly issuer: TrustedIssuer
-  readonly now: Date
+  readonly find: KeyFinder
 }
 
-async function assertSignature(jwt: string, { header, issuer, now }: Signed): Promise<void> {
-  const { alg, kid, typ, crit, b64 } = header
+async function assertSignature(jwt: string, { header, issuer, find }: Signed): Promise<void> {
+  const { alg, typ, crit, b64 } = header
   const type = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : typ
   if (!TYPES.includes(type)) distrust('typ is that of another kind of JWT')
   // RFC 7515 §4.1.11, RFC 7797 §7.
   if (crit !== undefined || b64 !== undefined) distrust('crit and b64 must not be there')
   if (!isAssertionAlgorithm(alg) || !issuer.algorithms.includes(alg)) distrust('alg is not allowed for the issuer')
-  const usable = usableKeys(issuer.keys, now)
-  if (usable.kind === 'none') throw new NoKey(usable.reason, issuer)
-  const fitting = usable.keys.filter((key) => isCandidate(key, { alg, kid }))
-  if (fitting.length === 0) throw new NoKey('the issuer has no key with this kid for this alg', issuer)
-  if (fitting.length > MAX_CANDIDATES) distrust('too many keys of the issuer fit: the JWT must name one by kid')
-  for (const key of fitting) if (await verifies(jwt, key, alg)) return
-  const reason = 'the signature is not by a key of the issuer'
-  // A key that was named by its kid is the right one, and the JWT is forged.
-  if (fitting.some((key) => key.kid === undefined || kid === undefined)) throw new NoKey(reason, issuer)
-  distrust(reason)
-}
-
-/** A key without `kid` may have signed any JWT, and a JWT without `kid` may be by any key (RFC 7515 §4.1.4). */
-function isCandidate(key: IssuerKey, { alg, kid }: { readonly alg: string; readonly kid: unknown }): boolean {
-  if (kid !== undefined && key.kid !== undefined && key.kid !== kid) return false
-  // The algorithm of Ed25519 keys has two names, and both are accepted.
-  if (key.alg !== undefined && key.alg !== alg && key.kty !== 'OKP') return false
-  return fitsAlgorithm(key, alg)
-}
-
-async function verifies(jwt: string, key: IssuerKey, algorithm: string): Promise<boolean> {
   try {
-    // jose keeps what it imports for as long as this very object lives. It would refuse the other name of the algorithm of an OKP key.
-    const { alg: _alg, ...unnamed } = key
-    await compactVerify(jwt, key.kty === 'OKP' ? unnamed : key, { algorithms: [algorithm] })
-    return true
-  } catch {
-    return false
+    await compactVerify(jwt, find)
+  } catch (error) {
+    if (error instanceof errors.JWKSNoMatchingKey) distrust('the issuer has no key with this kid for this alg')
+    if (error instanceof errors.JWKSMultipleMatchingKeys && (await isByOneOf(error, jwt))) return
+    // Besides, `jose` and the platform throw these for a key that cannot be used.
+    if (![errors.JOSEError, TypeError, DOMException].some((kind) => error instanceof kind)) throw error
+    distrust('the signature is not by a key of the issuer')
   }
+}
+
+async function isByOneOf(keys: AsyncIterable<CryptoKey>, jwt: string): Promise<boolean> {
+  let tries = 0
+  for await (const key of keys) {
+    tries += 1
+    if (tries > MAX_CANDIDATES) distrust('too many keys of the issuer fit: the JWT must name one by kid')
+    const isSigner = await compactVerify(jwt, key).then(
+      () => true,
+      () => false,
+    )
+    if (isSigner) return true
+  }
+  return false
 }
 
 function assertDates({ exp, iat, nbf }: Members, { maxLifetimeSeconds }: TrustedIssuer, now: Date): void {

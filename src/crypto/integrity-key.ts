@@ -22,7 +22,6 @@ const USES = {
   revokedWebKeys: 'keyturn revoked web keys',
   userKeys: 'keyturn user keys',
   trustedIssuers: 'keyturn trusted issuers',
-  fetchedKeys: 'keyturn fetched keys of issuers',
   federatedIdentities: 'keyturn federated identities',
   clientCertificates: 'keyturn client certificates',
   clientSecrets: 'keyturn client secrets',

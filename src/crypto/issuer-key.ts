@@ -3,8 +3,10 @@
  * servers that publish them.
  */
 import { X509Certificate } from 'node:crypto'
+import { createLocalJWKSet, errors } from 'jose'
 import { DomainError } from '../domain/errors.ts'
 import type { IssuerKey } from '../domain/federation/issuer-keys.ts'
+import type { KeyFinder } from './federated-token.ts'
 import { parsePublicJwk, parseUserKeys, readUserKeys } from './user-key.ts'
 
 /** In a bundle, keys for X.509-SVIDs are beside those for JWT-SVIDs (SPIFFE Trust Domain and Bundle §4.2.2). */
@@ -22,8 +24,8 @@ const MAX_CERTIFICATES = 10
 /** The keys for signatures of JWTs, as `parseUserKeys`. @throws {DomainError} `trusted_issuer_invalid` that says which key is wrong and why. */
 export function parseIssuerKeys(json: string): readonly IssuerKey[] {
   try {
-    const document = parseSet(json)
-    return document === undefined ? parseUserKeys(json) : readUserKeys({ keys: signatureKeysOf(document) })
+    const keys = parseSet(json)
+    return keys === undefined ? parseUserKeys(json) : readUserKeys({ keys: signatureKeysOf(keys) })
   } catch (error) {
     if (!(error instanceof DomainError)) throw error
     throw new DomainError('trusted_issuer_invalid', error.message, { cause: error })
@@ -31,25 +33,36 @@ export function parseIssuerKeys(json: string): readonly IssuerKey[] {
 }
 
 /**
- * The keys for signatures of JWTs in a set that an issuer publishes. Keys of other kinds and for other uses are left out (RFC 7517 §5), and so
- * are private and symmetric ones, which anyone could sign with who has read them. There may be none.
+ * The keys for signatures of JWTs in a set that an issuer publishes, one at least. Keys of other kinds and for other uses are left out (RFC 7517
+ * §5), and so are private and symmetric ones, which anyone could sign with who has read them.
  *
  * @returns A text that says what is wrong, without anything of the set.
  */
-export function parsePublishedKeys(
-  json: string,
-  kind: 'jwks' | 'spiffe_bundle',
-): { readonly keys: readonly IssuerKey[]; readonly refreshSeconds: number | null } | string {
-  const document = parseSet(json)
-  if (document === undefined) return 'it is no JSON object with a list of keys'
-  if (document.keys.length > MAX_ENTRIES) return `it has more than ${MAX_ENTRIES} keys`
+export function parsePublishedKeys(json: string, kind: 'jwks' | 'spiffe_bundle'): readonly IssuerKey[] | string {
+  const published = parseSet(json)
+  if (published === undefined) return 'it is no JSON object with a list of keys'
+  if (published.length > MAX_ENTRIES) return `it has more than ${MAX_ENTRIES} keys`
   const candidates =
     kind === 'jwks'
-      ? document.keys
-      : document.keys.filter((key) => useOf(key) === JWT_SVID).map((key) => ({ ...key, use: 'sig' }))
+      ? published
+      : published.filter((key) => useOf(key) === JWT_SVID).map((key) => ({ ...key, use: 'sig' }))
   const keys = unique(candidates.flatMap(usableKey))
   if (keys.length > MAX_PUBLISHED_KEYS) return `it has more than ${MAX_PUBLISHED_KEYS} keys that can be used`
-  return { keys, refreshSeconds: kind === 'jwks' ? null : document.refreshHint }
+  return keys.length === 0 ? 'it has no key that can be used' : keys
+}
+
+/** Finds the key of a JWT among those that were given. A key without `kid` may have signed any JWT. */
+export function keyFinderOf(keys: readonly IssuerKey[]): KeyFinder {
+  const named = createLocalJWKSet({ keys: keys.map(forJose) })
+  const unnamed = createLocalJWKSet({ keys: keys.filter(({ kid }) => kid === undefined).map(forJose) })
+  return async (header, jws) => {
+    try {
+      return await named(header, jws)
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
+      return await unnamed({ alg: String(header?.alg) })
+    }
+  }
 }
 
 /** Certificates in their usual spelling. @throws {DomainError} `trusted_issuer_invalid`. */
@@ -67,14 +80,14 @@ export function parseCaCertificates(pem: string): string {
 }
 
 /** The keys of a set without those for X.509-SVIDs, and with those for JWT-SVIDs as keys for signatures. */
-function signatureKeysOf({ keys }: KeySet): readonly object[] {
+function signatureKeysOf(keys: readonly object[]): readonly object[] {
   const used = keys.filter((key) => useOf(key) !== X509_SVID)
   return used.map((key) => (useOf(key) === JWT_SVID ? { ...key, use: 'sig' } : key))
 }
 
 function usableKey(key: object): readonly IssuerKey[] {
   try {
-    return [parsePublicJwk(key, 'the key')]
+    return [forJose(parsePublicJwk(key, 'the key'))]
   } catch (error) {
     if (error instanceof DomainError) return []
     throw error
@@ -85,25 +98,21 @@ function unique(keys: readonly IssuerKey[]): readonly IssuerKey[] {
   return [...new Map(keys.map((key) => [JSON.stringify(key), key])).values()]
 }
 
-interface KeySet {
-  readonly keys: readonly object[]
-  /** In seconds. */
-  readonly refreshHint: number | null
-}
-
-function parseSet(json: string): KeySet | undefined {
+/** The keys of a JWK Set. */
+function parseSet(json: string): readonly object[] | undefined {
   try {
     const document: unknown = JSON.parse(json)
-    if (typeof document !== 'object' || document === null || !('keys' in document)) return undefined
-    const { keys } = document
-    const hint = 'spiffe_refresh_hint' in document ? document.spiffe_refresh_hint : undefined
-    const refreshHint = typeof hint === 'number' && hint >= 0 ? hint : null
-    const isSet = Array.isArray(keys) && keys.every((key) => typeof key === 'object' && key !== null)
-    return isSet ? { keys, refreshHint } : undefined
+    const keys = typeof document === 'object' && document !== null && 'keys' in document ? document.keys : undefined
+    return Array.isArray(keys) && keys.every((key) => typeof key === 'object' && key !== null) ? keys : undefined
   } catch {
     // `parseUserKeys` says what is wrong.
     return undefined
   }
+}
+
+/** The algorithm of Ed25519 keys has two names, and both are accepted. */
+function forJose({ alg, ...key }: IssuerKey): IssuerKey {
+  return alg === undefined || key.kty === 'OKP' ? key : { ...key, alg }
 }
 
 function useOf(key: object): unknown {

@@ -5,7 +5,6 @@
  * The authenticated text is a JSON array of strings, so that it is unambiguous.
  */
 import { createHmac, createSecretKey, hash, timingSafeEqual } from 'node:crypto'
-import type { IssuerKey, KeySource } from '../domain/federation/issuer-keys.ts'
 import type { PublicKeyMacs } from '../domain/integrity.ts'
 import type { PublicJwk } from '../domain/keys/key-algorithm.ts'
 import type { DerivedKeys } from './integrity-key.ts'
@@ -21,7 +20,6 @@ export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
   const revokedWebKeys = createRowMac(keys.revokedWebKeys)
   const userKeys = createRowMac(keys.userKeys)
   const trustedIssuers = createRowMac(keys.trustedIssuers)
-  const fetchedKeys = createRowMac(keys.fetchedKeys)
   const federatedIdentities = createRowMac(keys.federatedIdentities)
   const clientCertificates = createRowMac(keys.clientCertificates)
   const ofWebKey: PublicKeyMacs['ofWebKey'] = ({ keyId, algorithm, publicJwk }) => {
@@ -40,12 +38,10 @@ export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
     // The first part of a source is a word, and that of a key is JSON.
     const origin =
       keys.kind === 'given'
-        ? keyParts(keys.keys)
-        : [...sourceParts(keys.source), String(keys.source.maxStalenessSeconds)]
+        ? keys.keys.flatMap(({ kid, alg, ...jwk }) => [canonical(jwk), kid ?? null, alg ?? null])
+        : [keys.source.kind, keys.source.url, keys.source.caCertificates, String(keys.source.maxStalenessSeconds)]
     return trustedIssuers([issuerId, issuer, String(maxLifetimeSeconds), algorithms.join(' '), ...origin])
   }
-  const ofFetchedKeys: PublicKeyMacs['ofFetchedKeys'] = (issuerId, { source, keys, fetchedAt }) =>
-    fetchedKeys([issuerId, ...sourceParts(source), fetchedAt.toISOString(), ...keyParts(keys)])
   const ofFederatedIdentity: PublicKeyMacs['ofFederatedIdentity'] = (userId, identity) => {
     const { identityId, issuerId, subject, audience } = identity
     const claims = identity.claims.flatMap(({ pointer, value }) => [pointer, value])
@@ -62,22 +58,12 @@ export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
     assertUserKey: (userId, key, found) => assertSameMac(ofUserKey(userId, key), found),
     ofTrustedIssuer,
     assertTrustedIssuer: (issuer, found) => assertSameMac(ofTrustedIssuer(issuer), found),
-    ofFetchedKeys,
-    assertFetchedKeys: (issuerId, fetched, found) => assertSameMac(ofFetchedKeys(issuerId, fetched), found),
     ofFederatedIdentity,
     assertFederatedIdentity: (userId, identity, found) => assertSameMac(ofFederatedIdentity(userId, identity), found),
     ofClientCertificate,
     assertClientCertificate: (userId, certificate, found) =>
       assertSameMac(ofClientCertificate(userId, certificate), found),
   }
-}
-
-function keyParts(keys: readonly IssuerKey[]): readonly (string | null)[] {
-  return keys.flatMap(({ kid, alg, ...jwk }) => [canonical(jwk), kid ?? null, alg ?? null])
-}
-
-function sourceParts({ kind, url, caCertificates }: KeySource): readonly (string | null)[] {
-  return [kind, url, caCertificates]
 }
 
 /** Makes codes of statements under a key. */

@@ -47,6 +47,7 @@ export type DomainErrorCode =
   | 'trusted_issuer_invalid'
   | 'trusted_issuer_keys_given'
   | 'trusted_issuer_limit_reached'
+  | 'trusted_issuer_unavailable'
   | 'federated_identity_not_found'
   | 'federated_identity_limit_reached'
   | 'client_certificate_not_found'

@@ -4,8 +4,7 @@
  */
 import type { ConsoleSession, SignInLink } from './console/sign-ins.ts'
 import type { FederatedIdentity } from './federation/federated-identity.ts'
-import type { IssuerKey, KeySource } from './federation/issuer-keys.ts'
-import type { IssuerKeyChoice, TrustedIssuer } from './federation/trusted-issuer.ts'
+import type { TrustedIssuer } from './federation/trusted-issuer.ts'
 import type { ClientCertificate } from './identities/client-certificate.ts'
 import type { UserKey } from './identities/credential.ts'
 import type { KeyPairFacts } from './keys/web-key.ts'
@@ -31,10 +30,6 @@ export interface PublicKeyMacs {
   ofTrustedIssuer(issuer: TrustedIssuerFacts): Uint8Array
   /** @throws {Error} if this is not its code. */
   assertTrustedIssuer(issuer: TrustedIssuerFacts, mac: Uint8Array): void
-  /** Of keys that were fetched for an issuer, from that source and at that time. */
-  ofFetchedKeys(issuerId: string, fetched: FetchedKeysFacts): Uint8Array
-  /** @throws {Error} if this is not its code. */
-  assertFetchedKeys(issuerId: string, fetched: FetchedKeysFacts, mac: Uint8Array): void
   /** Of an identity of a service user, and of no other user. */
   ofFederatedIdentity(userId: string, identity: FederatedIdentityFacts): Uint8Array
   /** @throws {Error} if this is not its code. */
@@ -48,15 +43,8 @@ export interface PublicKeyMacs {
 /** What the code of a client certificate covers. */
 export type ClientCertificateFacts = Pick<ClientCertificate, 'certificateId' | 'match' | 'value'>
 
-/** What the code of an issuer covers: keys that are fetched have codes of their own. */
-export type TrustedIssuerFacts = Omit<TrustedIssuer, 'createdAt' | 'keys'> & { readonly keys: IssuerKeyChoice }
-
-/** What the code of fetched keys covers. With the time, keys that were copied and put back end when they would have. */
-export interface FetchedKeysFacts {
-  readonly source: KeySource
-  readonly keys: readonly IssuerKey[]
-  readonly fetchedAt: Date
-}
+/** What the code of an issuer covers. */
+export type TrustedIssuerFacts = Omit<TrustedIssuer, 'createdAt'>
 
 /** What the code of a federated identity covers. */
 export type FederatedIdentityFacts = Omit<FederatedIdentity, 'createdAt'>

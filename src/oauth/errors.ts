@@ -33,6 +33,8 @@ export const UNAVAILABLE = {
   error_description: 'the service is not available at the moment',
 } as const
 
+const OUTAGES: readonly string[] = ['storage_unavailable', 'primary_unavailable', 'trusted_issuer_unavailable']
+
 /** Whether the database could not be reached. */
 export function isUnavailable(error: unknown): boolean {
   return error instanceof DomainError && error.code === 'storage_unavailable'
@@ -44,10 +46,10 @@ export function temporarilyUnavailable(description: string, cause?: unknown): Er
   return Object.assign(unavailable, { status: 503, statusCode: 503 })
 }
 
-/** Maps `storage_unavailable` and `primary_unavailable` to a 503. Other errors pass through, and oidc-provider answers `server_error`. */
+/** Maps `storage_unavailable`, `primary_unavailable` and `trusted_issuer_unavailable` to a 503. Other errors pass through, and oidc-provider answers `server_error`. */
 export function toUnavailable(error: unknown): unknown {
   if (!(error instanceof DomainError)) return error
-  if (error.code !== 'storage_unavailable' && error.code !== 'primary_unavailable') return error
+  if (!OUTAGES.includes(error.code)) return error
   const description = error.code === 'primary_unavailable' ? error.message : UNAVAILABLE.error_description
   return temporarilyUnavailable(description, error)
 }

@@ -13,12 +13,6 @@ import {
 /** JSON, and key sets in their own media type (RFC 7517 §8.5.2), without which kube-apiserver refuses to answer. */
 const ACCEPTED = 'application/json, application/jwk-set+json'
 
-/** A document, and for how long its server says that it may be reused. */
-export interface HttpsDocument {
-  readonly text: string
-  readonly headers: IncomingMessage['headers']
-}
-
 /** How to get one. */
 export interface GetOptions {
   /** Certificates (PEM) that are trusted instead of those of Node.js. */
@@ -27,7 +21,7 @@ export interface GetOptions {
 }
 
 /** Gets a document. @throws {FetchFailure} The reason of the signal, if that aborted it. */
-export type GetDocument = (url: string, options: GetOptions) => Promise<HttpsDocument>
+export type GetDocument = (url: string, options: GetOptions) => Promise<string>
 
 /** What getting documents needs. */
 export type HttpsDocumentOptions = Omit<HttpsRequestOptions, 'authorityHint'>
@@ -59,7 +53,7 @@ function placeOf({ origin, pathname }: URL): string {
   return `${origin}${pathname}`.slice(0, MAX_PLACE_LENGTH)
 }
 
-async function read(response: IncomingMessage): Promise<HttpsDocument> {
+async function read(response: IncomingMessage): Promise<string> {
   try {
     const { statusCode = 0, headers } = response
     if (statusCode >= 300 && statusCode < 400) throw new FetchFailure('answers with a redirect, which is not followed')
@@ -67,7 +61,7 @@ async function read(response: IncomingMessage): Promise<HttpsDocument> {
     // A compressed answer was not asked for, and a few bytes of it can become any number.
     if ((headers['content-encoding'] ?? 'identity') !== 'identity')
       throw new FetchFailure('answers in a compressed form')
-    return { text: await readText(response), headers }
+    return await readText(response)
   } finally {
     response.destroy()
   }

@@ -3,7 +3,6 @@
  */
 import { randomUUID } from 'node:crypto'
 import { Access } from '../app/access/access.ts'
-import type { Introspection } from '../app/access/introspection.ts'
 import { Configurations } from '../app/configuration/configurations.ts'
 import { FederatedIdentities } from '../app/federation/federated-identities.ts'
 import { ClientCertificates } from '../app/identities/client-certificates.ts'
@@ -23,13 +22,13 @@ import { digest } from './digest.ts'
 import { createDpop } from './dpop.ts'
 import { createTrustedIssuers } from './federation.ts'
 import { startInstanceOverview } from './instance.ts'
-import type { ServicesOptions } from './services.ts'
+import type { ServicesOptions, SharedParts } from './services.ts'
 import { systemClock } from './system-clock.ts'
 import { startWebKeys } from './web-keys.ts'
 import { startWebhooks } from './webhooks.ts'
 
 /** The services that administer the instance. */
-export function createApi(options: ServicesOptions, introspection: Introspection): RpcRoutes {
+export function createApi(options: ServicesOptions, { introspection, keysOfIssuers }: SharedParts): RpcRoutes {
   const { config, log, database, publicKeys, secrets, replica, rows, now, baseUrl, tracing } = options
   const { contexts, audit, auditFeed, attempts, stopping } = options
   const store = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
@@ -52,7 +51,7 @@ export function createApi(options: ServicesOptions, introspection: Introspection
     }),
     certificates: new ClientCertificates(identities),
     federatedIdentities: new FederatedIdentities(identities),
-    trustedIssuers: createTrustedIssuers(options),
+    trustedIssuers: createTrustedIssuers(options, keysOfIssuers),
     webhooks: startWebhooks(options),
     introspection,
     audit,

@@ -20,6 +20,7 @@ import type { Metrics } from '../telemetry/metrics/metrics.ts'
 import type { Tracing } from '../telemetry/tracing/tracing.ts'
 import { createApi } from './api.ts'
 import type { CleanupStack } from './cleanup-stack.ts'
+import { createKeysOfIssuers, type KeysOfIssuers } from './federation.ts'
 import type { RecordingOptions } from './recording.ts'
 import type { Services } from './routing.ts'
 import { createTokenEndpoints } from './token-endpoints.ts'
@@ -57,7 +58,7 @@ export interface ServicesOptions extends RecordingOptions {
   readonly tracing: Pick<Tracing, 'calls'>
   readonly metrics: Pick<
     Metrics,
-    'observeRotation' | 'observeIssuerKeys' | 'observeCredentials' | 'observeWebhooks' | 'observeAuditExport'
+    'observeRotation' | 'countIssuerKeyFetch' | 'observeCredentials' | 'observeWebhooks' | 'observeAuditExport'
   >
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal
@@ -71,6 +72,12 @@ export interface ServicesOptions extends RecordingOptions {
   readonly attempts: AttemptLimiter
 }
 
+/** What the OAuth endpoints and the RPC services share. */
+export interface SharedParts {
+  readonly introspection: Introspection
+  readonly keysOfIssuers: KeysOfIssuers
+}
+
 /** Makes the OAuth endpoints and the RPC services. */
 export function createServices(options: ServicesOptions): Pick<Services, 'oauth' | 'rpc'> {
   const { replica, baseUrl, now } = options
@@ -79,5 +86,6 @@ export function createServices(options: ServicesOptions): Pick<Services, 'oauth'
     verifier: createIssuedTokenVerifier({ issuer: baseUrl, now }),
     now,
   })
-  return { oauth: createTokenEndpoints(options, introspection), rpc: createApi(options, introspection) }
+  const parts = { introspection, keysOfIssuers: createKeysOfIssuers(options) }
+  return { oauth: createTokenEndpoints(options, parts), rpc: createApi(options, parts) }
 }

@@ -1,7 +1,6 @@
 /**
  * Makes the OAuth endpoints, with what they do in the background.
  */
-import type { Introspection } from '../app/access/introspection.ts'
 import { SecretUses } from '../app/identities/secret-uses.ts'
 import { TokenRevocations } from '../app/identities/token-revocations.ts'
 import { verifyFederatedToken } from '../crypto/federated-token.ts'
@@ -12,16 +11,17 @@ import { TokenService } from '../oauth/token-service.ts'
 import { createCredentialUses } from '../storage/identities/credential-uses.ts'
 import { createIdentityStore } from '../storage/identities/identity-store.ts'
 import { createDpop } from './dpop.ts'
-import { startIssuerKeyRefresher } from './federation.ts'
 import { recording } from './recording.ts'
-import type { ServicesOptions } from './services.ts'
+import type { ServicesOptions, SharedParts } from './services.ts'
 import { systemClock } from './system-clock.ts'
 
 /** The OAuth endpoints, always with the newest key ring of the replica. */
-export function createTokenEndpoints(options: ServicesOptions, introspection: Introspection): OAuthRoutes {
+export function createTokenEndpoints(
+  options: ServicesOptions,
+  { introspection, keysOfIssuers: { finderOf } }: SharedParts,
+): OAuthRoutes {
   const { config, log, stack, database, publicKeys, secrets, replica, rows, records, now, baseUrl } = options
   const { tracing, contexts, audit, attempts, certificates } = options
-  const refresher = startIssuerKeyRefresher(options)
   const uses = recording(options, createCredentialUses)
   const store = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
   const secretUses = new SecretUses({ store: uses, canWrite: records.isOpen, clock: systemClock, log })
@@ -42,10 +42,9 @@ export function createTokenEndpoints(options: ServicesOptions, introspection: In
     introspection,
     revocations: new TokenRevocations({ store, replica }),
     federation: {
-      verify: (assertion, issuers) => verifyFederatedToken(assertion, issuers, now()),
+      verify: (assertion, issuers) => verifyFederatedToken(assertion, { issuers, now: now(), finderOf }),
       trustedIssuers: () => replica.trustedIssuers(),
       confirm: () => replica.confirm(),
-      wantKeys: (issuerId) => refresher.want(issuerId),
       recallUsers: (subject) => replica.recallFederatedUsers(subject),
       readUsers: (subject) => replica.readFederatedUsers(subject),
     },

@@ -62,10 +62,9 @@ async function scrapeServer(): Promise<Map<string, Family>> {
   await webKeyClient(server.listenUrl, token).createWebKey({ config: { config: { case: 'ed25519', value: {} } } })
   await expect(webKeyClient(server.listenUrl, null).listWebKeys({})).rejects.toThrow()
   const source = { case: 'jwksUrl', value: 'https://127.0.0.1:1/jwks' } as const
-  await administrationWith(server, token).issuers.createTrustedIssuer({
-    issuer: 'https://ci.example',
-    keys: { source },
-  })
+  const { issuers } = administrationWith(server, token)
+  const { trustedIssuer } = await issuers.createTrustedIssuer({ issuer: 'https://ci.example', keys: { source } })
+  await issuers.refreshTrustedIssuerKeys({ issuerId: trustedIssuer!.issuerId })
   const webhook = { name: 'siem', url: 'https://receiver.invalid/events' }
   await administrationWith(server, token).webhooks.createWebhook(webhook)
   return await eventually(async () => {

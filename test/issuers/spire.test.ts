@@ -134,17 +134,11 @@ describeUnless(NO_SPIRE)('a JWT-SVID of SPIRE [draft-ietf-oauth-spiffe-client-au
     expect(await sendBoth(after)).toEqual(bothAccepted())
   })
 
-  it('is accepted with a key that signs before Keyturn knows it, a while after the first try', async () => {
+  it('is accepted with a key that signs before Keyturn knows it, 30 seconds after the last fetch', async () => {
     const before = await svidOf(CHECKOUT)
     const newId = await authority('prepare')
     const after = await activate(newId, kidOf(before))
-    await sendBoth(after)
-    for (const issuer of [TRUST_DOMAIN, spire.issuer])
-      await eventually(async () =>
-        expect(await terminal.run('federation', 'issuers', 'show', issuer, '--json')).toMatchObject({
-          stdout: expect.stringContaining(newId),
-        }),
-      )
+    await eventually(async () => expect(await sendBoth(after)).toEqual(bothAccepted()))
     for (const svid of [before, after]) expect(await sendBoth(svid)).toEqual(bothAccepted())
     await authority('revoke', kidOf(before))
   })

@@ -5,7 +5,6 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
-import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { type KeyturnProcess, removeFolder, runKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
 import { createAuthority } from '../support/server-certificates.ts'
@@ -30,9 +29,8 @@ beforeAll(async () => {
       KEYTURN_ACTIVATION_GUARD: 'off',
     },
   })
-  // Two workers, which are two replicas. There is no proxy at that address: it must not be asked.
+  // There is no proxy at that address: it must not be asked.
   server = await startKeyturn({
-    args: ['--workers', '2'],
     env: {
       KEYTURN_ISSUER_NETWORKS: '127.0.0.1, ::1',
       NODE_USE_ENV_PROXY: '1',
@@ -69,15 +67,6 @@ async function tokenRequest(jwt: string) {
   return { status: response.status, body: (await response.json()) as { access_token: string } }
 }
 
-/** Waits until either worker answers a JWT with this status: one of them has fetched the keys, the other learns of that. */
-async function untilAnswered(jwt: string, status: number) {
-  return await eventually(async () => {
-    const answers = await Promise.all(Array.from({ length: 6 }, () => tokenRequest(jwt)))
-    expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => status))
-    return answers[0]!.body
-  })
-}
-
 it('is trusted by discovery, through the rotation of its keys and the revocation of one', async () => {
   const first = await keyturn(issuer, 'token')
   const { sub = '', aud, iss = '' } = decodeJwt(first)
@@ -89,27 +78,24 @@ it('is trusted by discovery, through the rotation of its keys and the revocation
   const firstKeyId = String(decodeProtectedHeader(first).kid)
   expect(await keyturn(server, 'federation', 'issuers', 'refresh', iss)).toContain(firstKeyId)
 
-  const { access_token: token } = await untilAnswered(first, 200)
-  expect(decodeJwt(token)).toMatchObject({ iss: server.baseUrl, client_id: client })
+  const { body } = await tokenRequest(first)
+  expect(decodeJwt(body.access_token)).toMatchObject({ iss: server.baseUrl, client_id: client })
 
   // It publishes keys before they sign, so they are known when they do.
   const created = JSON.parse(await keyturn(issuer, 'keys', 'create', '--json')) as { webKey: { keyId: string } }
   const { keyId } = created.webKey
-  const known = await keyturn(server, 'federation', 'issuers', 'refresh', iss)
-  expect(known.replace('fetched: ', '').split(' ')).toEqual(expect.arrayContaining([firstKeyId, keyId]))
+  const keyIds = await keyturn(server, 'federation', 'issuers', 'refresh', iss)
+  expect(keyIds.replace('fetched: ', '').split(' ')).toEqual(expect.arrayContaining([firstKeyId, keyId]))
   await keyturn(issuer, 'keys', 'activate', keyId)
   const second = await keyturn(issuer, 'token')
   expect(decodeProtectedHeader(second).kid).toBe(keyId)
-  await untilAnswered(second, 200)
-  expect((await tokenRequest(first)).status).toBe(200)
+  for (const known of [second, first]) expect((await tokenRequest(known)).status).toBe(200)
   const accepted = await keyturn(server, 'federation', 'check', client, await file('second', second))
-  expect(accepted).toMatch(
-    /^accepted, by the federated identity \S+\nits keys \(.+\) were fetched \d+s ago; the next fetch is due in \d+m/,
-  )
+  expect(accepted).toMatch(/^accepted, by the federated identity \S+\nits keys \(.+\) were fetched \d+s ago$/)
 
   await keyturn(issuer, 'keys', 'revoke', firstKeyId, '--yes')
   await keyturn(server, 'federation', 'issuers', 'refresh', iss)
-  await untilAnswered(first, 401)
+  expect((await tokenRequest(first)).status).toBe(401)
   expect((await tokenRequest(second)).status).toBe(200)
   const { code, stderr } = await runKeyturn(['federation', 'check', client, await file('first', first)], {
     KEYTURN_DATA_DIR: server.dataDir,
@@ -117,7 +103,7 @@ it('is trusted by discovery, through the rotation of its keys and the revocation
   expect({ code, stderr }).toEqual({
     code: 1,
     stderr: expect.stringMatching(
-      /^keyturn: the JWT is refused: the issuer has no key with this kid for this alg \(its keys \(\S+\) were fetched \d+s ago; /,
+      /^keyturn: the JWT is refused: the issuer has no key with this kid for this alg \(its keys \(\S+\) were fetched \d+s ago\)$/m,
     ),
   })
 

@@ -1,23 +1,22 @@
 /**
  * The use cases of trusted issuers.
  *
- * Each change is visible on this replica when the call returns, and is an event of the audit trail.
+ * Each change is visible on this replica when the call returns, and is an event of the audit trail. A fetch of keys is no change.
  */
-import type { IssuerKey, KeySource } from '../../domain/federation/issuer-keys.ts'
+
+import { DomainError } from '../../domain/errors.ts'
+import type { FetchedKeys, IssuerKey, IssuerKeys, KeySource } from '../../domain/federation/issuer-keys.ts'
 import {
   addIssuer,
   editIssuer,
   existingIssuer,
   type IssuerEdit,
-  type IssuerKeyChoice,
   type NewIssuer,
-  refreshIssuerKeys,
   removeIssuer,
   type TrustedIssuer,
 } from '../../domain/federation/trusted-issuer.ts'
 import type { Actor } from '../../domain/identities/authority.ts'
-import type { FederationStore } from '../../domain/ports/federation.ts'
-import type { ChangeMoment } from '../../domain/time.ts'
+import type { FederationStore, FetchingIssuer, IssuerKeyFetches } from '../../domain/ports/federation.ts'
 import { trustedIssuerResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 
@@ -25,6 +24,7 @@ import type { Replica } from '../replica/replica.ts'
 export interface TrustedIssuersOptions {
   readonly store: FederationStore
   readonly replica: Pick<Replica, 'refreshAfterWrite'>
+  readonly fetches: IssuerKeyFetches
   /** Reads a JWK Set. @throws {DomainError} `trusted_issuer_invalid`. */
   readonly parseIssuerKeys: (json: string) => readonly IssuerKey[]
   /** Reads certificates (PEM), and returns them in their usual spelling. @throws {DomainError} `trusted_issuer_invalid`. */
@@ -44,7 +44,7 @@ export type KeyOrigin =
 export function readKeyOrigin(
   origin: KeyOrigin,
   { parseIssuerKeys, parseCaCertificates }: Pick<TrustedIssuersOptions, 'parseIssuerKeys' | 'parseCaCertificates'>,
-): IssuerKeyChoice {
+): IssuerKeys {
   if (origin.kind === 'jwks') return { kind: 'given', keys: parseIssuerKeys(origin.jwks) }
   const { caCertificates } = origin.source
   return {
@@ -72,13 +72,21 @@ export class TrustedIssuers {
     const { newId, issuer: own } = this.#options
     const issuerId = newId()
     const keys = readKeyOrigin(origin, this.#options)
-    return this.#change(actor, issuerId, (issuers, moment) =>
-      addIssuer(issuers, { ...facts, issuerId, keys }, { moment, own }),
+    return this.#change(actor, issuerId, (issuers, date) =>
+      addIssuer(issuers, { ...facts, issuerId, keys }, { date, own }),
     )
   }
 
+  /** Its keys are fetched first if a JWT would have them fetched now. */
   async get(issuerId: string): Promise<TrustedIssuer> {
-    return existingIssuer(await this.list(), issuerId)
+    const issuer = existingIssuer(await this.list(), issuerId)
+    if (issuer.keys.kind === 'fetched') await this.#options.fetches.refresh(fetching(issuer, issuer.keys), 'if due')
+    return issuer
+  }
+
+  /** What this process knows of the keys of an issuer. Undefined: they are given. */
+  fetchedKeys(issuer: TrustedIssuer): FetchedKeys | undefined {
+    return issuer.keys.kind === 'given' ? undefined : this.#options.fetches.state(fetching(issuer, issuer.keys))
   }
 
   /** Ordered by `issuer`. */
@@ -93,12 +101,20 @@ export class TrustedIssuers {
     { keys: origin, ...limits }: Omit<IssuerEdit, 'keys'> & { readonly keys?: KeyOrigin },
   ): Promise<TrustedIssuer> {
     const edit = origin === undefined ? limits : { ...limits, keys: readKeyOrigin(origin, this.#options) }
-    return this.#change(actor, issuerId, (issuers, { clock }) => editIssuer(issuers, issuerId, { edit, clock }))
+    return this.#change(actor, issuerId, (issuers) => editIssuer(issuers, issuerId, edit))
   }
 
-  /** Has the keys of an issuer fetched now. It does not wait for that. @throws {DomainError} `trusted_issuer_keys_given`. */
-  async refreshKeys(actor: Actor, issuerId: string): Promise<TrustedIssuer> {
-    return this.#change(actor, issuerId, (issuers, { clock }) => refreshIssuerKeys(issuers, issuerId, clock))
+  /** Fetches the keys of an issuer now, for this process. @throws {DomainError} `trusted_issuer_keys_given`. */
+  async refreshKeys(issuerId: string): Promise<TrustedIssuer> {
+    const issuer = existingIssuer(await this.list(), issuerId)
+    if (issuer.keys.kind === 'given') {
+      throw new DomainError(
+        'trusted_issuer_keys_given',
+        'the keys of this issuer were given by hand: update them instead',
+      )
+    }
+    await this.#options.fetches.refresh(fetching(issuer, issuer.keys), 'now')
+    return issuer
   }
 
   /** Deletes an issuer, and the federated identities that name it. */
@@ -112,15 +128,19 @@ export class TrustedIssuers {
   async #change(
     actor: Actor,
     issuerId: string,
-    decide: (issuers: readonly TrustedIssuer[], moment: ChangeMoment) => readonly TrustedIssuer[],
+    decide: (issuers: readonly TrustedIssuer[], date: Date) => readonly TrustedIssuer[],
   ): Promise<TrustedIssuer> {
     const { store, replica } = this.#options
     const entry = { ...actor, resource: trustedIssuerResource(issuerId) }
-    const issuer = await store.change(entry, (issuers, moment) => {
-      const next = decide(issuers, moment)
+    const issuer = await store.change(entry, (issuers, date) => {
+      const next = decide(issuers, date)
       return { next, result: existingIssuer(next, issuerId) }
     })
     await replica.refreshAfterWrite()
     return issuer
   }
+}
+
+function fetching({ issuerId, issuer }: TrustedIssuer, { source }: { readonly source: KeySource }): FetchingIssuer {
+  return { issuerId, issuer, source }
 }

@@ -3,7 +3,7 @@
  *
  * `replica.ts` decides when it is loaded, and whether it may be served.
  */
-import { noteKeyFetch, type TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
+import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import type { Rotation } from '../../domain/keys/rotation.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../domain/keys/rotation-policy.ts'
 import type { InstanceReader, NeededIdentities } from '../../domain/ports/instance.ts'
@@ -55,11 +55,6 @@ export class ReplicaMemory {
 
   get trustedIssuers(): readonly TrustedIssuer[] {
     return this.#trustedIssuers
-  }
-
-  /** Takes over how fetching the keys of an issuer goes, which no version announces. */
-  noteKeyFetch(issuer: TrustedIssuer): void {
-    this.#trustedIssuers = noteKeyFetch(this.#trustedIssuers, issuer)
   }
 
   get revision(): Revision {

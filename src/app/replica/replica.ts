@@ -170,11 +170,6 @@ export class Replica {
     return this.#guard.isFresh() ? this.#memory.trustedIssuers : []
   }
 
-  /** Takes over how fetching the keys of an issuer goes, as it was just read from the database. No version announces it. */
-  noteKeyFetch(issuer: TrustedIssuer): void {
-    this.#memory.noteKeyFetch(issuer)
-  }
-
   /** The ids of the users whom a subject names, if they are in memory and memory is fresh. */
   recallFederatedUsers(subject: FederatedSubject): readonly string[] | undefined {
     return this.#guard.isFresh() ? this.#memory.subjects.recall(subject) : undefined

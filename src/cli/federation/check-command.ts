@@ -10,7 +10,9 @@ import { FederatedIdentityService } from '../../../gen/iam/federation/v2/federat
 import type { TrustedIssuer as WireTrustedIssuer } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import { TrustedIssuerService } from '../../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { InstanceService } from '../../../gen/iam/instance/v2/instance_service_pb.js'
-import { verifyFederatedToken } from '../../crypto/federated-token.ts'
+import { type KeyFinder, verifyFederatedToken } from '../../crypto/federated-token.ts'
+import { keyFinderOf } from '../../crypto/issuer-key.ts'
+import { DomainError } from '../../domain/errors.ts'
 import {
   type FederatedIdentity,
   type FederatedToken,
@@ -51,16 +53,22 @@ export function checkCommand(io: Io): Command {
       const jwt = text.trim()
       const target = await findTarget(io, options)
       const api = await openApiOf(target)
-      const issuers = await everyIssuer(createClient(TrustedIssuerService, api))
+      const client = createClient(TrustedIssuerService, api)
+      const issuers = (await everyIssuer(client)).map(toTrustedIssuer)
       const now = await timeOfInstance(api)
-      const verified = await verifyFederatedToken({ jwt, type: options.type }, issuers.map(toTrustedIssuer), now)
-      const fetchesOf = (issuerId: string | undefined) =>
-        issuers
-          .filter((issuer) => issuer.issuerId === issuerId)
-          .map(describeFetches)
-          .join('')
+      let fetches = ''
+      const finderOf = ({ issuerId }: TrustedIssuer): KeyFinder => {
+        return async (...args) => {
+          const { trustedIssuer } = await client.getTrustedIssuer({ issuerId })
+          if (trustedIssuer === undefined) throw new Error('the server does not say which keys the issuer has')
+          fetches = describeFetches(trustedIssuer)
+          if (isTooOld(trustedIssuer, now))
+            throw new DomainError('trusted_issuer_unavailable', `the issuer has no keys that may be used: ${fetches}`)
+          return keyFinderOf(knownKeys(trustedIssuer))(...args)
+        }
+      }
+      const verified = await verifyFederatedToken({ jwt, type: options.type }, { issuers, now, finderOf })
       if (verified.kind === 'refused') {
-        const fetches = fetchesOf(verified.mayHaveNewKey)
         throw new Error(`the JWT is refused: ${verified.reason}${fetches === '' ? '' : ` (${fetches})`}`)
       }
       const { token } = verified
@@ -79,7 +87,6 @@ export function checkCommand(io: Io): Command {
         printWarnings(io, [
           'the file has white space around the JWT, which the token endpoint refuses: send it without',
         ])
-      const fetches = fetchesOf(token.issuerId)
       printJson(io, options, result, () =>
         [`accepted, by the federated identity ${identityId}`, ...(fetches === '' ? [] : [fetches])].join('\n'),
       )
@@ -134,12 +141,20 @@ async function identitiesOf(api: Transport, userId: string): Promise<readonly Fe
   }))
 }
 
+/** Whether the keys of an issuer are fetched, and there are none that may be used. */
+function isTooOld({ fetchedKeys }: WireTrustedIssuer, now: Date): boolean {
+  if (fetchedKeys === undefined) return false
+  const { expirationDate } = fetchedKeys
+  return expirationDate === undefined || timestampDate(expirationDate) <= now
+}
+
 function toTrustedIssuer(wire: WireTrustedIssuer): TrustedIssuer {
   const { issuerId, issuer, algorithms, maxLifetimeSeconds, creationDate } = wire
   return {
     issuerId,
     issuer,
-    keys: knownKeys(wire),
+    // They are asked for when they are needed.
+    keys: { kind: 'given', keys: [] },
     algorithms: algorithms.filter(isAssertionAlgorithm),
     maxLifetimeSeconds,
     createdAt: creationDate === undefined ? new Date(0) : timestampDate(creationDate),

@@ -2,22 +2,16 @@
  * Keys of trusted issuers for commands: the options that say where they come from, and what is known of them.
  */
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
-import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt'
 import { Option } from 'commander'
 import {
-  type FetchedKeys,
   type IssuerKeys,
   type IssuerKeysSchema,
   OpenIdDiscoverySchema,
   type TrustedIssuer,
 } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import { parseIssuerKeys, parsePublishedKeys } from '../../crypto/issuer-key.ts'
-import {
-  DEFAULT_MAX_STALENESS_SECONDS,
-  type IssuerKey,
-  type IssuerKeys as KnownKeys,
-} from '../../domain/federation/issuer-keys.ts'
-import { ageOf, timeLeft } from '../table.ts'
+import { DEFAULT_MAX_STALENESS_SECONDS, type IssuerKey } from '../../domain/federation/issuer-keys.ts'
+import { ageOf } from '../table.ts'
 import { readTextFile } from '../text-file.ts'
 import { readJwks } from './jwks-file.ts'
 import { parseKeysUrl, secondsBetween } from './option-values.ts'
@@ -86,24 +80,11 @@ export async function keysFrom(
   throw new Error('--issuer-ca and --max-staleness go with a source: --discovery, --jwks-url or --spiffe-bundle-url')
 }
 
-/** The keys of an issuer as the server knows them, to verify JWTs here. */
-export function knownKeys({ keys, fetchedKeys }: TrustedIssuer): KnownKeys {
-  const { source, maxStalenessSeconds = 0 } = keys ?? {}
-  if (source?.case === 'jwks') return { kind: 'given', keys: parseIssuerKeys(source.value) }
-  const { failure = '', failureDate, fetchDate, nextFetchDate } = fetchedKeys ?? {}
-  return {
-    kind: 'fetched',
-    source: { kind: 'discovery', url: null, caCertificates: null, maxStalenessSeconds },
-    keys: fetchedIn(fetchedKeys),
-    fetch: {
-      fetchedAt: fetchDate === undefined ? null : timestampDate(fetchDate),
-      attemptedAt: null,
-      nextFetchAt: dateOf(nextFetchDate),
-      lease: null,
-      failure: failure === '' ? null : { reason: failure, at: dateOf(failureDate) },
-      failures: 0,
-    },
-  }
+/** The keys of an issuer: those that are given, or those that the process of the server that answered has fetched. */
+export function knownKeys({ keys, fetchedKeys }: TrustedIssuer): readonly IssuerKey[] {
+  if (keys?.source.case === 'jwks') return parseIssuerKeys(keys.source.value)
+  const published = parsePublishedKeys(fetchedKeys?.jwks ?? '', 'jwks')
+  return typeof published === 'string' ? [] : published
 }
 
 /** Where the keys of an issuer come from, in a few words. */
@@ -121,7 +102,7 @@ export function describeSource({ source }: Pick<IssuerKeys, 'source'>): string {
 
 /** The `kid` of each key, or what stands for it. */
 export function keyIdsOf(issuer: TrustedIssuer): string {
-  const ids = knownKeys(issuer).keys.map(({ kid }) => kid ?? '(without kid)')
+  const ids = knownKeys(issuer).map(({ kid }) => kid ?? '(without kid)')
   return ids.length === 0 ? '-' : ids.join(' ')
 }
 
@@ -135,12 +116,7 @@ export function describeFetches(issuer: TrustedIssuer): string {
       : `its keys (${keyIdsOf(issuer)}) were fetched ${ageOf(fetched.fetchDate)} ago`
   const failure =
     fetched.failure === '' ? '' : `; the last fetch failed ${ageOf(fetched.failureDate)} ago: ${fetched.failure}`
-  return `${last}${failure}; the next fetch is due ${dueIn(fetched.nextFetchDate)}`
-}
-
-function dueIn(date: Timestamp | undefined): string {
-  const left = timeLeft(date)
-  return left === '-' ? 'now' : `in ${left}`
+  return `${last}${failure}`
 }
 
 /** A private key is not sent, not even to be refused. */
@@ -157,13 +133,4 @@ async function sourceFrom(options: KeyOptions) {
   if (jwksUrl !== undefined) return { case: 'jwksUrl', value: jwksUrl } as const
   if (spiffeBundleUrl !== undefined) return { case: 'spiffeBundleUrl', value: spiffeBundleUrl } as const
   return discovery === undefined ? undefined : ({ case: 'discovery', value: create(OpenIdDiscoverySchema) } as const)
-}
-
-function fetchedIn(fetched: FetchedKeys | undefined): readonly IssuerKey[] {
-  const published = parsePublishedKeys(fetched?.jwks ?? '', 'jwks')
-  return typeof published === 'string' ? [] : published.keys
-}
-
-function dateOf(moment: Timestamp | undefined): Date {
-  return moment === undefined ? new Date(0) : timestampDate(moment)
 }

@@ -11,6 +11,7 @@ import {
   DeleteTrustedIssuerResponseSchema,
   GetTrustedIssuerResponseSchema,
   ListTrustedIssuersResponseSchema,
+  RefreshTrustedIssuerKeysResponseSchema,
   TrustedIssuerService,
 } from '../../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { connect, openApi } from '../api-client.ts'
@@ -22,7 +23,6 @@ import { print } from '../print.ts'
 import { ageOf, formatFields, formatMoment, formatTable } from '../table.ts'
 import { describeSource, type KeyOptions, keyIdsOf, keysFrom } from './issuer-keys.ts'
 import { type LimitOptions, lifetime, withKeysAndLimits } from './issuer-limits.ts'
-import { refreshCommand } from './issuers-refresh-command.ts'
 import { updateCommand } from './issuers-update-command.ts'
 import { parseIssuerName } from './option-values.ts'
 import { everyIssuer, resolveIssuer } from './trusted-issuers.ts'
@@ -74,6 +74,24 @@ function showCommand(io: Io): Command {
       const issuerId = await resolveIssuer(api, issuer)
       const response = await createClient(TrustedIssuerService, api).getTrustedIssuer({ issuerId })
       print(io, options, GetTrustedIssuerResponseSchema, response, () => formatFields(fieldsOf(response.trustedIssuer)))
+    })
+}
+
+function refreshCommand(io: Io): Command {
+  return withRemoteOptions(new Command('refresh'))
+    .description(
+      'Have the process of the server that answers fetch the keys of an issuer now, and say what came of it.',
+    )
+    .argument('<issuer>', 'name or id')
+    .action(async (name: string, options: RemoteOptions) => {
+      const api = await openApi(io, options)
+      const issuerId = await resolveIssuer(api, name)
+      const response = await createClient(TrustedIssuerService, api).refreshTrustedIssuerKeys({ issuerId })
+      const { trustedIssuer } = response
+      const failure = trustedIssuer?.fetchedKeys?.failure ?? ''
+      if (failure !== '') throw new Error(`the keys could not be fetched: ${failure}`)
+      const keyIds = trustedIssuer === undefined ? '-' : keyIdsOf(trustedIssuer)
+      print(io, options, RefreshTrustedIssuerKeysResponseSchema, response, () => `fetched: ${keyIds}`)
     })
 }
 

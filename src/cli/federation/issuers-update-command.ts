@@ -1,5 +1,5 @@
 /**
- * `keyturn federation issuers update`: changes an issuer, and waits for the keys of another source.
+ * `keyturn federation issuers update`: changes an issuer, and says whether its keys can be fetched.
  */
 
 import { create } from '@bufbuild/protobuf'
@@ -13,19 +13,17 @@ import {
 import { openApi } from '../api-client.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
-import { printWarnings } from '../output.ts'
 import { print } from '../print.ts'
 import { type KeyOptions, keyIdsOf, keysFrom } from './issuer-keys.ts'
 import { type LimitOptions, lifetime, withKeysAndLimits } from './issuer-limits.ts'
-import { untilFetched } from './key-fetch.ts'
 import { resolveIssuer } from './trusted-issuers.ts'
 
 /** The command. */
 export function updateCommand(io: Io): Command {
   return withKeysAndLimits(withRemoteOptions(new Command('update')))
     .description(
-      'Change the keys, the algorithms or the longest lifetime of JWTs. What is not named stays. Keys of another source ' +
-        'replace those before at once: JWTs are refused until they have been fetched, and the command waits for that.',
+      'Change the keys, the algorithms or the longest lifetime of JWTs. What is not named stays. Keys of another source replace those ' +
+        'before at once; they are fetched once to see whether they can be.',
     )
     .argument('<issuer>', 'name or id')
     .addOption(new Option('--no-issuer-ca', 'trust the usual authorities for the fetch again').conflicts('keys'))
@@ -53,23 +51,20 @@ export function updateCommand(io: Io): Command {
         ...lifetime(maxLifetime),
       }
       const response = await client.updateTrustedIssuer({ issuerId, ...change, updateMask: { paths } })
-      const { trustedIssuer: updated } = response
-      if (keys === undefined || updated === undefined || !isAwaitingFetch(updated)) {
+      if (keys === undefined || !isNotFetched(response.trustedIssuer)) {
         print(io, options, UpdateTrustedIssuerResponseSchema, response, () => `updated ${issuer}`)
         return
       }
-      const until = 'are refused until its keys have been fetched: waiting for that'
-      printWarnings(io, [`JWTs of ${updated.issuer} ${until}`])
-      const trustedIssuer = await untilFetched(client, issuerId, updated.fetchedKeys)
-      const failure = trustedIssuer.fetchedKeys?.failure ?? ''
+      const { trustedIssuer } = await client.refreshTrustedIssuerKeys({ issuerId })
+      const failure = trustedIssuer?.fetchedKeys?.failure ?? ''
       if (failure !== '') throw new Error(`${issuer} is updated, and its keys could not be fetched: ${failure}`)
-      const fetched = create(UpdateTrustedIssuerResponseSchema, { trustedIssuer })
-      const lines = [`updated ${issuer}`, `fetched: ${keyIdsOf(trustedIssuer)}`]
+      const fetched = create(UpdateTrustedIssuerResponseSchema, trustedIssuer === undefined ? {} : { trustedIssuer })
+      const lines = [`updated ${issuer}`, `fetched: ${trustedIssuer === undefined ? '-' : keyIdsOf(trustedIssuer)}`]
       print(io, options, UpdateTrustedIssuerResponseSchema, fetched, () => lines.join('\n'))
     })
 }
 
-/** Whether its keys come from a source from which no fetch has ended yet. */
-function isAwaitingFetch({ fetchedKeys }: TrustedIssuer): boolean {
+/** Whether its keys come from a source from which none have been fetched. */
+function isNotFetched({ fetchedKeys }: Partial<TrustedIssuer> = {}): boolean {
   return fetchedKeys !== undefined && fetchedKeys.fetchDate === undefined && fetchedKeys.failure === ''
 }

@@ -4,7 +4,8 @@
  * A resource stands there as a whole. How an instance gets there is planned in `plan.ts`.
  */
 import type { FederatedIdentity } from '../federation/federated-identity.ts'
-import type { IssuerKeyChoice, TrustedIssuer } from '../federation/trusted-issuer.ts'
+import type { IssuerKeys } from '../federation/issuer-keys.ts'
+import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
 import type { ClientCertificate } from '../identities/client-certificate.ts'
 import type { UserKey } from '../identities/credential.ts'
 import type { ProjectMemberRole } from '../identities/permission.ts'
@@ -77,7 +78,7 @@ export interface FederatedIdentityConfiguration extends Pick<FederatedIdentity, 
 export interface TrustedIssuerConfiguration
   extends Pick<TrustedIssuer, 'issuer' | 'algorithms' | 'maxLifetimeSeconds'> {
   /** Null: keys that cannot be read. */
-  readonly keys: IssuerKeyChoice | null
+  readonly keys: IssuerKeys | null
 }
 
 export type ResourceName =

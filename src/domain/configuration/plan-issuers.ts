@@ -1,9 +1,8 @@
-import { isSameSet } from '../federation/issuer-keys.ts'
+import { type IssuerKeys, isSameSet } from '../federation/issuer-keys.ts'
 import {
   addIssuer,
   editIssuer,
   existingIssuer,
-  type IssuerKeyChoice,
   removeIssuer,
   type TrustedIssuer,
 } from '../federation/trusted-issuer.ts'
@@ -46,8 +45,8 @@ export function planIssuers(configured: readonly TrustedIssuerConfiguration[], p
     const issuerId = before?.issuerId ?? options.newId()
     next = mistakes.applied(path, next, (issuers) =>
       before === undefined
-        ? addIssuer(issuers, { ...facts, issuerId, keys }, { moment: options.moment, own: options.issuer })
-        : editIssuer(issuers, issuerId, { edit: editOf(facts, keptKeys(before, keys)), clock: options.moment.clock }),
+        ? addIssuer(issuers, { ...facts, issuerId, keys }, { date: options.moment.date, own: options.issuer })
+        : editIssuer(issuers, issuerId, editOf(facts, keptKeys(before, keys))),
     )
     const after = next.find((issuer) => issuer.issuerId === issuerId)
     if (after === undefined) continue
@@ -61,12 +60,12 @@ export function planIssuers(configured: readonly TrustedIssuerConfiguration[], p
   return { next, changes, refused: new Set([...named].filter((issuer) => !accepted.has(issuer))) }
 }
 
-function editOf({ algorithms, maxLifetimeSeconds }: Omit<TrustedIssuerConfiguration, 'keys'>, keys: IssuerKeyChoice) {
+function editOf({ algorithms, maxLifetimeSeconds }: Omit<TrustedIssuerConfiguration, 'keys'>, keys: IssuerKeys) {
   return { algorithms, maxLifetimeSeconds, keys }
 }
 
 /** Given keys as they are, if they are the same in another order. */
-function keptKeys({ keys: before }: TrustedIssuer, keys: IssuerKeyChoice): IssuerKeyChoice {
+function keptKeys({ keys: before }: TrustedIssuer, keys: IssuerKeys): IssuerKeys {
   return before.kind === 'given' && keys.kind === 'given' && isSameSet(before.keys, keys.keys) ? before : keys
 }
 

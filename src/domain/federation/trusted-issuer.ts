@@ -4,17 +4,8 @@
  */
 import { DomainError } from '../errors.ts'
 import { ASSERTION_ALGORITHMS, type AssertionAlgorithm } from '../keys/assertion-algorithm.ts'
-import type { ChangeMoment } from '../time.ts'
 import { isSameName } from '../uri.ts'
-import {
-  type GivenKeys,
-  type IssuerKeys,
-  isSameSet,
-  isSameSource,
-  type KeySource,
-  notFetched,
-  requestFetch,
-} from './issuer-keys.ts'
+import type { IssuerKeys } from './issuer-keys.ts'
 
 /** Every replica has all of them in memory. */
 const MAX_ISSUERS = 50
@@ -36,18 +27,11 @@ export interface TrustedIssuer {
   readonly createdAt: Date
 }
 
-/** Keys as an administrator sets them. */
-export type IssuerKeyChoice = GivenKeys | { readonly kind: 'fetched'; readonly source: KeySource }
-
 /** What an administrator can change of an issuer. Those that are left out stay. */
-export type IssuerEdit = Partial<Pick<TrustedIssuer, 'algorithms' | 'maxLifetimeSeconds'>> & {
-  readonly keys?: IssuerKeyChoice
-}
+export type IssuerEdit = Partial<Pick<TrustedIssuer, 'keys' | 'algorithms' | 'maxLifetimeSeconds'>>
 
 /** The facts of a new issuer. Empty algorithms and a lifetime of 0 stand for the defaults. */
-export type NewIssuer = Pick<TrustedIssuer, 'issuerId' | 'issuer' | 'algorithms' | 'maxLifetimeSeconds'> & {
-  readonly keys: IssuerKeyChoice
-}
+export type NewIssuer = Omit<TrustedIssuer, 'createdAt'>
 
 /**
  * @param own The issuer of this service, whose tokens could renew themselves and outlive their revocation.
@@ -57,7 +41,7 @@ export type NewIssuer = Pick<TrustedIssuer, 'issuerId' | 'issuer' | 'algorithms'
 export function addIssuer(
   issuers: readonly TrustedIssuer[],
   facts: NewIssuer,
-  { moment: { clock, date }, own }: { readonly moment: ChangeMoment; readonly own: string },
+  { date, own }: { readonly date: Date; readonly own: string },
 ): readonly TrustedIssuer[] {
   if (isSameName(facts.issuer, own)) {
     throw new DomainError(
@@ -75,41 +59,19 @@ export function addIssuer(
       `at most ${MAX_ISSUERS} issuers are trusted: delete one first`,
     )
   }
-  return [...issuers, { ...withDefaults(facts), keys: chosenKeys(facts.keys, undefined, clock), createdAt: date }]
+  return [...issuers, { ...withDefaults(facts), createdAt: date }]
 }
 
 /** The same list if nothing changes. @throws {DomainError} `trusted_issuer_not_found`; `trusted_issuer_invalid`. */
 export function editIssuer(
   issuers: readonly TrustedIssuer[],
   issuerId: string,
-  { edit, clock }: { readonly edit: IssuerEdit; readonly clock: Date },
+  edit: IssuerEdit,
 ): readonly TrustedIssuer[] {
   const before = existingIssuer(issuers, issuerId)
-  const { keys, ...limits } = edit
-  if (keys !== undefined) assertFetchable(before.issuer, keys)
-  const next = withDefaults({ ...before, ...limits, keys: chosenKeys(keys ?? before.keys, before.keys, clock) })
+  if (edit.keys !== undefined) assertFetchable(before.issuer, edit.keys)
+  const next = withDefaults({ ...before, ...edit })
   if (JSON.stringify(next) === JSON.stringify(before)) return issuers
-  return issuers.map((issuer) => (issuer === before ? next : issuer))
-}
-
-/**
- * Has the keys of an issuer fetched now.
- *
- * @throws {DomainError} `trusted_issuer_not_found`; `trusted_issuer_keys_given`.
- */
-export function refreshIssuerKeys(
-  issuers: readonly TrustedIssuer[],
-  issuerId: string,
-  clock: Date,
-): readonly TrustedIssuer[] {
-  const before = existingIssuer(issuers, issuerId)
-  if (before.keys.kind === 'given') {
-    throw new DomainError(
-      'trusted_issuer_keys_given',
-      'the keys of this issuer were given by hand: update them instead',
-    )
-  }
-  const next = { ...before, keys: requestFetch(before.keys, clock) }
   return issuers.map((issuer) => (issuer === before ? next : issuer))
 }
 
@@ -117,21 +79,6 @@ export function refreshIssuerKeys(
 export function removeIssuer(issuers: readonly TrustedIssuer[], issuerId: string): readonly TrustedIssuer[] {
   const gone = existingIssuer(issuers, issuerId)
   return issuers.filter((issuer) => issuer !== gone)
-}
-
-/**
- * The issuers with what is newly known of the fetches of one of them, unless its keys are others there: those come with a version of the
- * instance, and what is newly known may be older than that.
- */
-export function noteKeyFetch(
-  issuers: readonly TrustedIssuer[],
-  { issuerId, keys }: TrustedIssuer,
-): readonly TrustedIssuer[] {
-  const known = issuers.find((issuer) => issuer.issuerId === issuerId)
-  if (known?.keys.kind !== 'fetched' || keys.kind !== 'fetched') return issuers
-  if (!isSameSource(known.keys.source, keys.source) || !isSameSet(known.keys.keys, keys.keys)) return issuers
-  const noted = { ...known, keys: { ...known.keys, fetch: keys.fetch } }
-  return issuers.map((issuer) => (issuer === known ? noted : issuer))
 }
 
 /** The issuer with this id. @throws {DomainError} `trusted_issuer_not_found`. */
@@ -159,19 +106,8 @@ export function mayVouchFor({ issuer }: Pick<TrustedIssuer, 'issuer'>, subject: 
   return !issuer.startsWith(SPIFFE) || trustDomainOf(subject) === issuer
 }
 
-/** Keys that were fetched stay if their source does. */
-function chosenKeys(choice: IssuerKeyChoice, before: IssuerKeys | undefined, clock: Date): IssuerKeys {
-  if (choice.kind === 'given') return choice
-  const { source } = choice
-  const stays = before?.kind === 'fetched' && isSameSource(before.source, source)
-  if (!stays) return notFetched(source, clock)
-  // The next fetch is due within the time that was.
-  const isShorter = source.maxStalenessSeconds < before.source.maxStalenessSeconds
-  return isShorter ? requestFetch({ ...before, source }, clock) : { ...before, source }
-}
-
 /** A SPIFFE trust domain publishes a bundle and no discovery document, and is the only issuer with a bundle. */
-function assertFetchable(issuer: string, keys: IssuerKeyChoice): void {
+function assertFetchable(issuer: string, keys: IssuerKeys): void {
   if (keys.kind === 'given') return
   const { kind } = keys.source
   if ((kind === 'spiffe_bundle_url') !== issuer.startsWith(SPIFFE)) {

@@ -18,8 +18,6 @@ export interface Federation extends FederatedTokenVerifier {
   trustedIssuers(): readonly TrustedIssuer[]
   /** Brings them up to date. @throws {DomainError} `storage_unavailable`. */
   confirm(): Promise<void>
-  /** Has the keys of an issuer fetched, because a JWT may be by one that is not known. No request waits for that. */
-  wantKeys(issuerId: string): void
   /** The ids of the users whom a subject names, from memory. Undefined: they are not in memory. */
   recallUsers(subject: FederatedSubject): readonly string[] | undefined
   /** The same as the database has them now. @throws {DomainError} `storage_unavailable`. */
@@ -110,9 +108,7 @@ async function verify(assertion: FederatedAssertion, federation: Federation): Pr
   if (verified.kind === 'verified') return verified
   await federation.confirm()
   const confirmed = federation.trustedIssuers()
-  const again = confirmed === known ? verified : await federation.verify(assertion, confirmed)
-  if (again.kind === 'refused' && again.mayHaveNewKey !== undefined) federation.wantKeys(again.mayHaveNewKey)
-  return again
+  return confirmed === known ? verified : await federation.verify(assertion, confirmed)
 }
 
 function isEnabled(user: ServiceUser | undefined): user is ServiceUser {

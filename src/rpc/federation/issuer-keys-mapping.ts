@@ -12,11 +12,12 @@ import {
 import type { KeyOrigin } from '../../app/federation/trusted-issuers.ts'
 import {
   DEFAULT_MAX_STALENESS_SECONDS,
-  expiryOf,
   type FetchedKeys,
   type IssuerKey,
+  type IssuerKeys,
+  type KeySource,
 } from '../../domain/federation/issuer-keys.ts'
-import type { IssuerKeyChoice } from '../../domain/federation/trusted-issuer.ts'
+import { after } from '../../domain/time.ts'
 import { invalidField } from '../messages/violations.ts'
 
 /** What a request says about keys. @throws {ConnectError} `invalid_argument`. */
@@ -44,7 +45,8 @@ export function toKeyOrigin(keys: WireIssuerKeys | undefined): KeyOrigin {
   }
 }
 
-export function fromIssuerKeys(keys: IssuerKeyChoice): MessageInitShape<typeof IssuerKeysSchema> {
+/** Where the keys of an issuer come from. */
+export function fromIssuerKeys(keys: IssuerKeys): MessageInitShape<typeof IssuerKeysSchema> {
   if (keys.kind === 'given') return { source: { case: 'jwks', value: toJwks(keys.keys) } }
   const { kind, url, caCertificates, maxStalenessSeconds } = keys.source
   const settings = { caCertificates: caCertificates ?? '', maxStalenessSeconds }
@@ -60,17 +62,21 @@ export function fromIssuerKeys(keys: IssuerKeyChoice): MessageInitShape<typeof I
   }
 }
 
-export function fromFetchedKeys(fetched: FetchedKeys): WireFetchedKeys {
-  const { keys, fetch } = fetched
-  const expiresAt = expiryOf(fetched)
+/** What this process has fetched. */
+export function fromFetchedKeys(
+  { keys, fetchedAt, nextFetchAt, failure }: FetchedKeys,
+  { maxStalenessSeconds }: KeySource,
+): WireFetchedKeys {
   return create(FetchedKeysSchema, {
-    jwks: fetch.fetchedAt === null ? '' : toJwks(keys),
-    ...(fetch.fetchedAt === null ? {} : { fetchDate: timestampFromDate(fetch.fetchedAt) }),
-    ...(expiresAt === null ? {} : { expirationDate: timestampFromDate(expiresAt) }),
-    nextFetchDate: timestampFromDate(fetch.nextFetchAt),
-    ...(fetch.failure === null
+    nextFetchDate: timestampFromDate(nextFetchAt),
+    ...(fetchedAt === null
       ? {}
-      : { failure: fetch.failure.reason, failureDate: timestampFromDate(fetch.failure.at) }),
+      : {
+          jwks: toJwks(keys),
+          fetchDate: timestampFromDate(fetchedAt),
+          expirationDate: timestampFromDate(after(fetchedAt, maxStalenessSeconds)),
+        }),
+    ...(failure === null ? {} : { failure: failure.reason, failureDate: timestampFromDate(failure.at) }),
   })
 }
 

@@ -10,6 +10,7 @@ import {
 } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import type { TrustedIssuerService } from '../../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import type { TrustedIssuers } from '../../app/federation/trusted-issuers.ts'
+import type { FetchedKeys } from '../../domain/federation/issuer-keys.ts'
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
 import { actorOf } from '../authorization/actor.ts'
@@ -21,6 +22,9 @@ const ISSUERS = byName(({ issuer }: TrustedIssuer) => issuer)
 
 /** Answers the calls of the service. */
 export function trustedIssuerService(issuers: TrustedIssuers): ServiceImpl<typeof TrustedIssuerService> {
+  const toWire = (issuer: TrustedIssuer) => fromTrustedIssuer(issuer, issuers.fetchedKeys(issuer))
+  const answer = (issuer: TrustedIssuer) => ({ trustedIssuer: toWire(issuer) })
+
   return {
     async createTrustedIssuer(req, context) {
       const { issuer, algorithms, maxLifetimeSeconds = 0, keys } = req
@@ -35,7 +39,7 @@ export function trustedIssuerService(issuers: TrustedIssuers): ServiceImpl<typeo
     async listTrustedIssuers(req) {
       const read = fromMemory(await issuers.list(), ({ issuer }, cursor: string) => issuer > cursor)
       const { items, nextPageToken } = await listPage(req, ISSUERS, read)
-      return { trustedIssuers: items.map(fromTrustedIssuer), nextPageToken }
+      return { trustedIssuers: items.map(toWire), nextPageToken }
     },
 
     async updateTrustedIssuer(req, context) {
@@ -49,8 +53,8 @@ export function trustedIssuerService(issuers: TrustedIssuers): ServiceImpl<typeo
       return answer(await issuers.edit(actorOf(context), req.issuerId, edit))
     },
 
-    async refreshTrustedIssuerKeys(req, context) {
-      return answer(await issuers.refreshKeys(actorOf(context), req.issuerId))
+    async refreshTrustedIssuerKeys(req) {
+      return answer(await issuers.refreshKeys(req.issuerId))
     },
 
     async deleteTrustedIssuer(req, context) {
@@ -60,11 +64,7 @@ export function trustedIssuerService(issuers: TrustedIssuers): ServiceImpl<typeo
   }
 }
 
-function answer(issuer: TrustedIssuer) {
-  return { trustedIssuer: fromTrustedIssuer(issuer) }
-}
-
-function fromTrustedIssuer(trusted: TrustedIssuer): WireTrustedIssuer {
+function fromTrustedIssuer(trusted: TrustedIssuer, fetched: FetchedKeys | undefined): WireTrustedIssuer {
   const { issuerId, issuer, keys, algorithms, maxLifetimeSeconds, createdAt } = trusted
   return create(TrustedIssuerSchema, {
     issuerId,
@@ -73,6 +73,6 @@ function fromTrustedIssuer(trusted: TrustedIssuer): WireTrustedIssuer {
     algorithms: [...algorithms],
     maxLifetimeSeconds,
     creationDate: timestampFromDate(createdAt),
-    ...(keys.kind === 'given' ? {} : { fetchedKeys: fromFetchedKeys(keys) }),
+    ...(keys.kind === 'given' || fetched === undefined ? {} : { fetchedKeys: fromFetchedKeys(fetched, keys.source) }),
   })
 }

@@ -60,6 +60,7 @@ const WIRE = {
   trusted_issuer_invalid: [Code.InvalidArgument, 'TRUSTED_ISSUER_INVALID'],
   trusted_issuer_keys_given: [Code.FailedPrecondition, 'TRUSTED_ISSUER_KEYS_GIVEN'],
   trusted_issuer_limit_reached: [Code.ResourceExhausted, 'TRUSTED_ISSUER_LIMIT_REACHED'],
+  trusted_issuer_unavailable: [Code.Unavailable, 'TRUSTED_ISSUER_UNAVAILABLE'],
   federated_identity_not_found: [Code.NotFound, 'FEDERATED_IDENTITY_NOT_FOUND'],
   federated_identity_limit_reached: [Code.ResourceExhausted, 'FEDERATED_IDENTITY_LIMIT_REACHED'],
   client_certificate_not_found: [Code.NotFound, 'CLIENT_CERTIFICATE_NOT_FOUND'],

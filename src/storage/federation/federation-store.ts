@@ -7,7 +7,6 @@ import type { ChangeEntry } from '../../domain/identities/authority.ts'
 import { changedByIssuers } from '../../domain/identities/changed-users.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { FederationStore, IssuersChange } from '../../domain/ports/federation.ts'
-import type { ChangeMoment } from '../../domain/time.ts'
 import { changeInstance } from '../change/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
 import { readSnapshot } from '../postgres/snapshot.ts'
@@ -18,12 +17,12 @@ export function createFederationStore(database: Database, macs: PublicKeyMacs): 
   return {
     change: async <T>(
       entry: ChangeEntry,
-      decide: (issuers: readonly TrustedIssuer[], moment: ChangeMoment) => IssuersChange<T>,
+      decide: (issuers: readonly TrustedIssuer[], date: Date) => IssuersChange<T>,
     ): Promise<T> => {
       const { decision } = await changeInstance<readonly TrustedIssuer[], IssuersChange<T>>(database, entry, {
         read: (trx) => readTrustedIssuers(trx, macs),
         datesOf: (issuers) => issuers.map(({ createdAt }) => createdAt),
-        decide,
+        decide: (issuers, { date }) => decide(issuers, date),
         changedUsers: (before, { next }) => changedByIssuers(before, next),
         write: (trx, before, { next }) => writeTrustedIssuers(trx, [before, next], macs),
       })

@@ -377,26 +377,6 @@ const FEDERATION = [
   sql`
     create index trusted_issuers_by_configuration_label on trusted_issuers (configuration_label)
       where configuration_label is not null`,
-  // Apart from the issuer, because a fetch is no change of the instance unless it finds other keys.
-  sql`
-    create table issuer_keys (
-      issuer_id uuid primary key references trusted_issuers on delete cascade,
-      keys jsonb not null,
-      fetch_date timestamptz(3),
-      mac bytea,
-      attempt_date timestamptz(3),
-      next_fetch_date timestamptz(3) not null,
-      lease uuid,
-      failure text,
-      failure_date timestamptz(3),
-      failures integer not null,
-      constraint issuer_keys_are_a_list check (jsonb_typeof(keys) = 'array'),
-      constraint issuer_keys_fetched_have_a_mac check (
-        (fetch_date is null) = (mac is null) and (fetch_date is not null or keys = '[]')),
-      constraint issuer_keys_mac_is_sha256 check (octet_length(mac) = 32),
-      constraint issuer_keys_failure_has_a_date check ((failure is null) = (failure_date is null)),
-      constraint issuer_keys_failure_length check (length(failure) <= 1000)
-    )`,
   // What an issuer was believed for ends with it.
   sql`
     create table federated_identities (

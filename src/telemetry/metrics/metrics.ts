@@ -1,14 +1,12 @@
 /**
  * The metrics of this process. `metrics-server.ts` serves them, `docs/metrics.md` says what each one means.
  */
-import { Registry } from 'prom-client'
+import { Counter, Registry } from 'prom-client'
 import type { WebhookStatus } from '../../app/events/webhook-status.ts'
-import type { IssuerKeyStatus } from '../../app/federation/issuer-key-refresher.ts'
 import type { Replica } from '../../app/replica/replica.ts'
 import type { CredentialCounts } from '../../domain/ports/credential-expiries.ts'
 import { measureCredentials } from './credential-metrics.ts'
 import { measureDatabase } from './database-metrics.ts'
-import { measureIssuerKeys } from './issuer-key-metrics.ts'
 import { measureKeys } from './key-metrics.ts'
 import { observeGauge } from './observed-metrics.ts'
 import { measureProcess } from './process-metrics.ts'
@@ -27,6 +25,13 @@ export function createMetrics() {
   const database = measureDatabase(registry)
   const inMemory = measureReplica(registry)
   const endProcess = measureProcess(registry)
+  const issuerKeyFetches = new Counter({
+    name: 'keyturn_issuer_key_fetches_total',
+    help: 'Fetches of the keys of trusted issuers, by issuer and outcome.',
+    // Administrators choose the names of issuers, and there are 50 at most.
+    labelNames: ['issuer', 'outcome'],
+    registers: [registry],
+  })
   return {
     registry,
     /** Wraps the handler, to count requests in flight. Each request must be given to `recordRequest` as well. */
@@ -43,7 +48,7 @@ export function createMetrics() {
     },
     observeDatabase: database.observe,
     observeRotation: (status: () => RotationStatus) => measureRotation(registry, status),
-    observeIssuerKeys: (status: () => IssuerKeyStatus) => measureIssuerKeys(registry, status),
+    countIssuerKeyFetch: (issuer: string, outcome: 'fetched' | 'failed') => issuerKeyFetches.inc({ issuer, outcome }),
     /** @param counts Undefined: not known yet. */
     observeCredentials: (counts: () => CredentialCounts | undefined) => measureCredentials(registry, counts),
     observeWebhooks: (status: () => WebhookStatus) => measureWebhooks(registry, status),

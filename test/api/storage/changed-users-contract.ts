@@ -83,8 +83,8 @@ export function describeChangedUsers(current: () => Database): void {
         maxLifetimeSeconds: 600,
       } as const
       const before = await now()
-      await issuers.change(anEntry('trust'), (all, moment) => ({
-        next: addIssuer(all, facts, { moment, own: 'https://id.example' }),
+      await issuers.change(anEntry('trust'), (all, date) => ({
+        next: addIssuer(all, facts, { date, own: 'https://id.example' }),
         result: null,
       }))
       expect(await changesSince(before)).toEqual(some())

@@ -5,13 +5,13 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { FederatedIdentity } from '../../../src/domain/federation/federated-identity.ts'
+import type { IssuerKeys, KeySource } from '../../../src/domain/federation/issuer-keys.ts'
 import {
   addIssuer,
   editIssuer,
   removeIssuer,
   type TrustedIssuer,
 } from '../../../src/domain/federation/trusted-issuer.ts'
-import type { ChangeMoment } from '../../../src/domain/time.ts'
 import { createFederationStore } from '../../../src/storage/federation/federation-store.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
@@ -28,13 +28,13 @@ export function describeFederationStore(current: () => Database): void {
   const users = () => createIdentityStore(current(), TEST_MACS)
   const reader = () => createInstanceReader(current(), TEST_MACS)
 
-  const change = (decide: (issuers: readonly TrustedIssuer[], moment: ChangeMoment) => readonly TrustedIssuer[]) =>
-    store().change(anEntry('change'), (issuers, moment) => ({ next: decide(issuers, moment), result: null }))
-  const trust = async (issuer: string) => {
+  const change = (decide: (issuers: readonly TrustedIssuer[], date: Date) => readonly TrustedIssuer[]) =>
+    store().change(anEntry('change'), (issuers, date) => ({ next: decide(issuers, date), result: null }))
+  const given = () => ({ kind: 'given', keys: [{ ...newKeyPair().publicJwk, kid: 'first' }] }) as const
+  const trust = async (issuer: string, keys: IssuerKeys = given()) => {
     const issuerId = randomUUID()
-    const keys = { kind: 'given', keys: [{ ...newKeyPair().publicJwk, kid: 'first' }] } as const
     const facts = { issuerId, issuer, keys, algorithms: ['ES256', 'EdDSA'], maxLifetimeSeconds: 600 } as const
-    await change((issuers, moment) => addIssuer(issuers, facts, { moment, own: 'https://id.example' }))
+    await change((issuers, date) => addIssuer(issuers, facts, { date, own: 'https://id.example' }))
     return issuerId
   }
   const newUser = async () => (await seedUser(current(), { project: await seedProject(current()) })).userId
@@ -54,9 +54,7 @@ export function describeFederationStore(current: () => Database): void {
       const [a, b] = await store().list()
       expect([a?.issuer, b?.issuer]).toEqual(['https://a.example', 'https://b.example'])
       expect(b).toMatchObject({ issuerId, algorithms: ['ES256', 'EdDSA'], maxLifetimeSeconds: 600 })
-      await change((issuers) =>
-        editIssuer(issuers, issuerId, { edit: { maxLifetimeSeconds: 900, algorithms: [] }, clock: new Date() }),
-      )
+      await change((issuers) => editIssuer(issuers, issuerId, { maxLifetimeSeconds: 900, algorithms: [] }))
       const { version, trustedIssuers } = await reader().load()
       expect(version).toBe(3)
       expect(trustedIssuers).toEqual(await store().list())
@@ -67,17 +65,30 @@ export function describeFederationStore(current: () => Database): void {
       })
     })
 
+    it.each<KeySource>([
+      { kind: 'discovery', url: null, caCertificates: 'PEM', maxStalenessSeconds: 600 },
+      { kind: 'jwks_url', url: 'https://a.example/jwks', caCertificates: null, maxStalenessSeconds: 2_592_000 },
+    ])('keeps where keys are fetched from: $kind', async (source) => {
+      const issuerId = await trust('https://a.example', { kind: 'fetched', source })
+      expect(await store().list()).toMatchObject([{ keys: { kind: 'fetched', source } }])
+      const keys = given()
+      await change((issuers) => editIssuer(issuers, issuerId, { keys }))
+      expect(await store().list()).toMatchObject([{ keys }])
+      await change((issuers) => editIssuer(issuers, issuerId, { keys: { kind: 'fetched', source } }))
+      expect((await reader().load()).trustedIssuers).toMatchObject([{ keys: { kind: 'fetched', source } }])
+    })
+
     it('writes nothing when nothing changes', async () => {
       const issuerId = await trust('https://a.example')
       const { version } = await reader().status()
-      await change((issuers) => editIssuer(issuers, issuerId, { edit: { maxLifetimeSeconds: 600 }, clock: new Date() }))
+      await change((issuers) => editIssuer(issuers, issuerId, { maxLifetimeSeconds: 600 }))
       expect((await reader().status()).version).toBe(version)
     })
 
     it('keeps the identities of users when an issuer changes, and deletes them with it', async () => {
       const [issuerId, userId] = [await trust('https://a.example'), await newUser()]
       const identity = await addIdentity(userId, issuerId)
-      await change((issuers) => editIssuer(issuers, issuerId, { edit: { maxLifetimeSeconds: 60 }, clock: new Date() }))
+      await change((issuers) => editIssuer(issuers, issuerId, { maxLifetimeSeconds: 60 }))
       expect((await users().findUser(userId))?.federatedIdentities).toEqual([identity])
       await change((issuers) => removeIssuer(issuers, issuerId))
       expect((await reader().load({ userIds: [userId] })).users.get(userId)?.federatedIdentities).toEqual([])
@@ -147,6 +158,27 @@ export function describeFederationStore(current: () => Database): void {
       await expect(reader().load()).rejects.toMatchObject(unreadable)
       await expect(store().list()).rejects.toMatchObject(unreadable)
       await expect(change((issuers) => issuers)).rejects.toMatchObject(unreadable)
+    })
+
+    it.each([
+      ['another address', sql`key_url = 'https://evil.example'`],
+      ['another kind of source', sql`key_source = 'spiffe_bundle_url'`],
+      ['another authority', sql`ca_certificates = 'evil'`],
+      ['more time', sql`max_key_staleness = 86400`],
+      [
+        'keys',
+        sql`key_source = 'given', key_url = null, max_key_staleness = null, keys = ${JSON.stringify([other])}::text::jsonb`,
+      ],
+    ])('is no trusted issuer whose keys are fetched with %s', async (_, assignment) => {
+      const source = {
+        kind: 'jwks_url',
+        url: 'https://a.example',
+        caCertificates: null,
+        maxStalenessSeconds: 600,
+      } as const
+      await trust('https://a.example', { kind: 'fetched', source })
+      await sql`update trusted_issuers set ${assignment}`.execute(current().db)
+      await expect(store().list()).rejects.toThrow(MAC)
     })
 
     it.each([

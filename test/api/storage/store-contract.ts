@@ -23,7 +23,6 @@ import { describeIdentityProperties } from './identity-properties-contract.ts'
 import { describeIdentityStore } from './identity-store-contract.ts'
 import { describeInstanceInitializer } from './instance-initializer-contract.ts'
 import { describeInstanceReader } from './instance-reader-contract.ts'
-import { describeIssuerKeyStore } from './issuer-key-store-contract.ts'
 import { describeKeyStore } from './key-store-contract.ts'
 import { describeMigrations } from './migrate-contract.ts'
 import { describeReplicaStore } from './replica-store-contract.ts'
@@ -52,7 +51,6 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>, 
     describeIdentityProperties(current, random.changes)
     describeIdentityModel(current, random.sequences)
     describeFederationStore(current)
-    describeIssuerKeyStore(current)
     describeConsoleStore(current)
     describeAuditLog(current)
     describeAuditReader(current)

@@ -49,7 +49,7 @@ async function outcomeOf(url: string, options: Options = {}): Promise<string> {
     ...(options.lookup === undefined ? {} : { lookup: options.lookup }),
   })
   const document = get(url, { caCertificates: ca, signal })
-  return document.then(({ text }) => text).catch((error: Error) => error.message)
+  return document.catch((error: Error) => error.message)
 }
 
 /** Resolves names to these addresses, one list for each question. */

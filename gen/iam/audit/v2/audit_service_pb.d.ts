@@ -220,9 +220,8 @@ export declare type AuditEvent = Message<"iam.audit.v2.AuditEvent"> & {
   /**
    * What was done: the service and method that was called, for example `iam.user.v2.ServiceUserService/DisableServiceUser`,
    * `oauth/token` for a failed authentication at the token endpoint, `audit/omitted` for refusals that were left out,
-   * `federation/fetch_keys` for other keys of a trusted issuer that were fetched, `webhook/give_up`, `webhook/expire` and
-   * `webhook/disable` for what did not reach a webhook, `rotation/activate` and the like for steps of the
-   * rotation, or `bootstrap`.
+   * `webhook/give_up`, `webhook/expire` and `webhook/disable` for what did not reach a webhook, `rotation/activate` and the
+   * like for steps of the rotation, or `bootstrap`.
    *
    * @generated from field: string action = 4;
    */

@@ -61,7 +61,7 @@ export declare type TrustedIssuer = Message<"iam.federation.v2.TrustedIssuer"> &
   creationDate?: Timestamp | undefined;
 
   /**
-   * The keys that were fetched. Absent if `keys` are given.
+   * The keys that the process which answers has fetched. Absent if `keys` are given.
    *
    * @generated from field: iam.federation.v2.FetchedKeys fetched_keys = 7;
    */
@@ -77,10 +77,10 @@ export declare const TrustedIssuerSchema: GenMessage<TrustedIssuer>;
 /**
  * Where the public keys of an issuer come from.
  *
- * Keys that are fetched are fetched in the background, by https with a certificate that is trusted, without redirects, and only from
- * addresses that are globally reachable or that the operator lists in `KEYTURN_ISSUER_NETWORKS`. They are fetched again as often as the
- * response says, every minute at most and every hour at least, and when a JWT names a key that is not known. Of a set that is fetched the
- * keys count that could be given, at most 50, and others are left out. An empty set means that the issuer has no keys.
+ * Keys that are fetched are fetched by each process of the service when a JWT needs them, by https with a certificate that is trusted, without
+ * redirects, and only from addresses that are globally reachable or that the operator lists in `KEYTURN_ISSUER_NETWORKS`. They are fetched
+ * again when they are 5 minutes old, and when a JWT names a key that is not known, every 30 seconds at most. Of a set that is fetched the keys
+ * count that could be given, at most 50, and others are left out. A set without any is a failure.
  *
  * @generated from message iam.federation.v2.IssuerKeys
  */
@@ -119,8 +119,7 @@ export declare type IssuerKeys = Message<"iam.federation.v2.IssuerKeys"> & {
     case: "jwksUrl";
   } | {
     /**
-     * They are fetched from this https URL: the bundle of a SPIFFE trust domain. Only the keys with `use` `jwt-svid` count, and
-     * `spiffe_refresh_hint` says how often to fetch it. The server must have a certificate for its host name (the profile `https_web`).
+     * They are fetched from this https URL: the bundle of a SPIFFE trust domain. Only the keys with `use` `jwt-svid` count. The server must have a certificate for its host name (the profile `https_web`).
      *
      * @generated from field: string spiffe_bundle_url = 4;
      */
@@ -166,7 +165,7 @@ export declare type OpenIdDiscovery = Message<"iam.federation.v2.OpenIdDiscovery
 export declare const OpenIdDiscoverySchema: GenMessage<OpenIdDiscovery>;
 
 /**
- * Keys that were fetched, and how fetching goes.
+ * Keys that a process has fetched, and how fetching goes. Each process fetches for itself.
  *
  * @generated from message iam.federation.v2.FetchedKeys
  */
@@ -193,7 +192,7 @@ export declare type FetchedKeys = Message<"iam.federation.v2.FetchedKeys"> & {
   expirationDate?: Timestamp | undefined;
 
   /**
-   * When the next fetch is due. While one is under way: when it counts as lost.
+   * From when a JWT has them fetched again.
    *
    * @generated from field: google.protobuf.Timestamp next_fetch_date = 4;
    */

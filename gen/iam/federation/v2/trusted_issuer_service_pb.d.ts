@@ -264,7 +264,7 @@ export declare const RefreshTrustedIssuerKeysRequestSchema: GenMessage<RefreshTr
  */
 export declare type RefreshTrustedIssuerKeysResponse = Message<"iam.federation.v2.RefreshTrustedIssuerKeysResponse"> & {
   /**
-   * The issuer as it was before the fetch.
+   * The issuer, with what came of the fetch.
    *
    * @generated from field: iam.federation.v2.TrustedIssuer trusted_issuer = 1;
    */
@@ -334,7 +334,7 @@ export declare const DeleteTrustedIssuerResponseSchema: GenMessage<DeleteTrusted
  */
 export declare const TrustedIssuerService: GenService<{
   /**
-   * Trusts an issuer. Keys that are fetched are so after the response. Errors: `already_exists` (`TRUSTED_ISSUER_TAKEN`),
+   * Trusts an issuer. Keys that are fetched are so when they are needed. Errors: `already_exists` (`TRUSTED_ISSUER_TAKEN`),
    * `invalid_argument` (`TRUSTED_ISSUER_INVALID`: its keys cannot be used, or not fetched in that way), `resource_exhausted` (`TRUSTED_ISSUER_LIMIT_REACHED`): at most 50.
    *
    * @generated from rpc iam.federation.v2.TrustedIssuerService.CreateTrustedIssuer
@@ -345,7 +345,7 @@ export declare const TrustedIssuerService: GenService<{
     output: typeof CreateTrustedIssuerResponseSchema;
   },
   /**
-   * Returns one issuer.
+   * Returns one issuer. If a JWT would have its keys fetched, they are fetched first, and `fetched_keys` says what came of it.
    *
    * @generated from rpc iam.federation.v2.TrustedIssuerService.GetTrustedIssuer
    */
@@ -366,8 +366,7 @@ export declare const TrustedIssuerService: GenService<{
   },
   /**
    * Changes the keys, the algorithms or the longest lifetime. With another source of keys, or other `ca_certificates`, the keys before
-   * count no more, at once: JWTs are refused until the new ones have been fetched, which begins after the response. `fetched_keys` then
-   * says what came of it. Errors: `invalid_argument` (`TRUSTED_ISSUER_INVALID`).
+   * count no more, at once, and the next JWT has the new ones fetched. Errors: `invalid_argument` (`TRUSTED_ISSUER_INVALID`).
    *
    * @generated from rpc iam.federation.v2.TrustedIssuerService.UpdateTrustedIssuer
    */
@@ -377,8 +376,8 @@ export declare const TrustedIssuerService: GenService<{
     output: typeof UpdateTrustedIssuerResponseSchema;
   },
   /**
-   * Has the keys of an issuer fetched now, after the response; `fetched_keys` of the issuer then says what came of it. Errors:
-   * `failed_precondition` (`TRUSTED_ISSUER_KEYS_GIVEN`).
+   * Has the process that answers fetch the keys of an issuer now; `fetched_keys` says what came of it. It is no change of the instance.
+   * Errors: `failed_precondition` (`TRUSTED_ISSUER_KEYS_GIVEN`).
    *
    * @generated from rpc iam.federation.v2.TrustedIssuerService.RefreshTrustedIssuerKeys
    */

@@ -5,7 +5,6 @@ import type { ColumnType, Generated } from 'kysely'
 
 export interface FederationTables {
   trusted_issuers: TrustedIssuerTable
-  issuer_keys: IssuerKeyTable
   federated_identities: FederatedIdentityTable
 }
 
@@ -27,23 +26,6 @@ interface TrustedIssuerTable {
   mac: Uint8Array
   /** Of the configuration that it belongs to. Null: of none. */
   configuration_label: ColumnType<string | null, string | null | undefined>
-}
-
-/** Keys that were fetched: one row for each issuer whose keys are not given. */
-interface IssuerKeyTable {
-  issuer_id: string
-  /** Written as JSON text, read parsed. */
-  keys: ColumnType<unknown, string, string>
-  /** Null: none have been fetched. */
-  fetch_date: Date | null
-  mac: Uint8Array | null
-  attempt_date: Date | null
-  next_fetch_date: Date
-  /** Null: no fetch is under way. */
-  lease: string | null
-  failure: string | null
-  failure_date: Date | null
-  failures: number
 }
 
 interface FederatedIdentityTable {
