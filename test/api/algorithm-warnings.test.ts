@@ -153,20 +153,6 @@ describe('a rotation policy with another algorithm', () => {
     expect(header).toBe(response.warnings.join('; '))
   })
 
-  it('is not warned about if a key of the ring is of that kind, or the kind stays as it is', async () => {
-    expect(await setKind(RSA)).toMatchObject({ response: { warnings: [] }, header: null })
-    await admin.keys.createWebKey({ config: P256 })
-    expect(await setKind(P256)).toMatchObject({ response: { warnings: [] }, header: null })
-  })
-
-  it('is not warned about by changes of something else', async () => {
-    await setKind(P256)
-    const policy = { keepStandby: true }
-    const change = () =>
-      heard((options) => admin.keys.updateRotationPolicy({ policy, updateMask: { paths: ['keep_standby'] } }, options))
-    expect(await change()).toMatchObject({ response: { warnings: [] }, header: null })
-  })
-
   it('is warned about when rotation is switched on: from then on keys are made of it', async () => {
     await setKind(P256)
     const set = async (enabled: boolean) =>

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import * as client from 'openid-client'
 import { formOf, type OAuthInstance, type Robot, startOAuthInstance } from '../support/oauth-instance.ts'
 import { itUnless, NOT_LINUX } from '../support/unless.ts'
 
@@ -80,20 +79,6 @@ describe('a client that has failed to authenticate too often from one address', 
     const assertion = { client_assertion: assertionOf(robot), client_assertion_type: ASSERTION_TYPE }
     expectBlocked(await ask({ grant_type: 'client_credentials', ...assertion }))
     expect((await ask(formOf(await instance.addRobot()))).status).toBe(200)
-  })
-
-  it('sees an HTTP error, not an OAuth error, with openid-client [RFC 6585 §4]', async () => {
-    const robot = await instance.addRobot()
-    await fail(MAX_PER_CLIENT, () => wrong(robot))
-    const method = client.ClientSecretPost(robot.clientSecret)
-    const configuration = await client.discovery(new URL(instance.keyturn.baseUrl), robot.clientId, undefined, method, {
-      execute: [client.allowInsecureRequests],
-    })
-    const error = await client.clientCredentialsGrant(configuration).catch((thrown: unknown) => thrown)
-    expect(error).not.toBeInstanceOf(client.ResponseBodyError)
-    expect(error).toMatchObject({ code: 'OAUTH_RESPONSE_IS_NOT_CONFORM', cause: expect.any(Response) })
-    const { status, headers } = (error as { cause: Response }).cause
-    expect([status, Number(headers.get('retry-after')) > 0]).toEqual([429, true])
   })
 
   itWithAddresses('is not locked out at another address', async () => {

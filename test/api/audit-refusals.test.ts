@@ -151,20 +151,6 @@ describe('a failed authentication of a user at the token endpoint', () => {
     const { events } = await admin.audit.listAuditEvents({ resource: `users/${robot.userId}` })
     expect(events.map(({ clientAddress }) => clientAddress)).toEqual(['127.0.0.1'])
   })
-
-  it('is answered without waiting for the event', async () => {
-    const locked = Promise.withResolvers<void>()
-    const release = Promise.withResolvers<void>()
-    const holding = instance.database.db.transaction().execute(async (trx) => {
-      await sql`lock table audit_events in exclusive mode`.execute(trx)
-      locked.resolve()
-      await release.promise
-    })
-    await locked.promise
-    const { requestId } = await failing({ client_secret: 'not the secret' }).finally(() => release.resolve())
-    await holding
-    expect(await eventOf(requestId)).toMatchObject({ outcome: 'INVALID_CLIENT' })
-  })
 })
 
 describe('the audit trail', () => {

@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { Agent, get, type IncomingMessage, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
@@ -66,38 +64,6 @@ describe('a request to create a key', () => {
     const answer = await call('CreateWebKey', body)
     expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_argument' } })
     expect(answer.body.message).toContain(place)
-  })
-
-  it.each([
-    ['cut off', [0x0a, 0xff, 0xff]],
-    ['of another shape', [0x0a, 0x02, 0x0a, 0x7f]],
-    ['of no known wire type', [0x0f]],
-  ])('that is protobuf %s is invalid', async (_, bytes) => {
-    const answer = await call('CreateWebKey', Uint8Array.from(bytes), 'application/proto')
-    expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_argument' } })
-    expect(reasonsOf(answer)).toEqual(['INVALID_ARGUMENT'])
-  })
-
-  it('that is not protobuf is invalid over gRPC-Web too', async () => {
-    const response = await fetch(`${server.baseUrl}/iam.webkey.v2beta.WebKeyService/CreateWebKey`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/grpc-web+proto' },
-      body: Uint8Array.from([0, 0, 0, 0, 3, 0x0a, 0xff, 0xff]),
-    })
-    expect(await response.text()).toContain('grpc-status: 3')
-  })
-
-  it.each([
-    ['an envelope flag that means nothing', [2, 0, 0, 0, 0]],
-    ['a compressed message', [1, 0, 0, 0, 0]],
-    ['a second message', [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]],
-  ])('with %s is invalid over gRPC-Web', async (_, bytes) => {
-    const response = await fetch(`${server.baseUrl}/iam.webkey.v2beta.WebKeyService/CreateWebKey`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/grpc-web+proto' },
-      body: Uint8Array.from(bytes),
-    })
-    expect(await response.text()).toContain('grpc-status: 3')
   })
 
   it('is not looked at without a token', async () => {
@@ -190,47 +156,6 @@ describe('a request to list by GET', () => {
   })
 })
 
-describe('a deadline', () => {
-  it('that is too long is shortened', async () => {
-    const response = await fetch(`${server.baseUrl}/iam.webkey.v2beta.WebKeyService/ListWebKeys`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${token}`,
-        'content-type': 'application/json',
-        'connect-timeout-ms': '9999999999',
-      },
-      body: '{}',
-    })
-    expect(response.status).toBe(200)
-  })
-})
-
-describe('a body without a length that is too long', () => {
-  it.each([
-    ['/oauth/v2/token', 'application/x-www-form-urlencoded', 413],
-    ['/iam.webkey.v2beta.WebKeyService/CreateWebKey', 'application/json', 429],
-  ])('is refused at %s and does not hold up the next request on the connection', async (path, type, status) => {
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    const refused = request(server.listenUrl + path, {
-      method: 'POST',
-      agent,
-      headers: { authorization: `Bearer ${token}`, 'content-type': type, 'transfer-encoding': 'chunked' },
-    })
-    for (let i = 0; i < 13; i += 1) refused.write('x'.repeat(16_384))
-    refused.end()
-    const [answer] = (await once(refused, 'response')) as [IncomingMessage]
-    answer.resume()
-    await once(answer, 'end')
-    expect(answer.statusCode).toBe(status)
-
-    const [next] = (await once(get(`${server.listenUrl}/healthz`, { agent }), 'response')) as [IncomingMessage]
-    next.resume()
-    await once(next, 'end')
-    agent.destroy()
-    expect(next.statusCode).toBe(200)
-  })
-})
-
 describe('an invalid request', () => {
   it('that can be read carries the violations, for clients with and without protovalidate, and a reason', async () => {
     const answer = await call('ActivateWebKey', '{"keyId":""}')
@@ -239,16 +164,5 @@ describe('an invalid request', () => {
       { type: 'google.rpc.BadRequest', debug: { fieldViolations: [{ field: 'key_id', reason: 'STRING_MIN_LEN' }] } },
       { type: 'google.rpc.ErrorInfo', debug: { reason: 'INVALID_ARGUMENT', domain: 'keyturn' } },
     ])
-  })
-
-  it.each([
-    '/iam.webkey.v2beta.WebKeyService/Nothing',
-    '/iam.webkey.v3.WebKeyService/ListWebKeys',
-    '/',
-    '/oauth',
-    '/%00',
-  ])('for %s finds nothing there', async (path) => {
-    const response = await fetch(server.baseUrl + path, { method: 'POST', body: '{}' })
-    expect(response.status).toBe(404)
   })
 })

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { decodeProtectedHeader } from 'jose'
@@ -65,15 +65,6 @@ describe('the first start', () => {
     expect(server.output().stderr).toContain(`"kept":"${join(dataDir, names[1]!)}"`)
   })
 
-  it('writes them where KEYTURN_CREDENTIALS says, in a folder that it makes', async () => {
-    const dataDir = await newFolder()
-    const file = join(dataDir, 'elsewhere', 'credentials.json')
-    const server = await start({ dataDir, env: { ...env, KEYTURN_CREDENTIALS: file } })
-    await requestToken(await server.admin())
-    expect(await readdir(dataDir)).not.toContain('admin.json')
-    expect((await stat(join(dataDir, 'elsewhere'))).mode & 0o777).toBe(0o700)
-  })
-
   it('that cannot write them leaves the instance empty, says why, and can be repeated', async () => {
     const dataDir = await newFolder()
     const blocked = join(dataDir, 'blocked')
@@ -83,17 +74,6 @@ describe('the first start', () => {
 
     const server = await start({ dataDir, env })
     await requestToken(await server.admin())
-  })
-
-  it('never takes the place of a folder with them', async () => {
-    const dataDir = await newFolder()
-    const credentials = join(dataDir, 'precious')
-    await mkdir(credentials)
-    await writeFile(join(credentials, 'file'), 'kept')
-    const refused = start({ dataDir, env: { ...env, KEYTURN_CREDENTIALS: credentials } })
-    await expect(refused).rejects.toThrow('cannot write the credentials file')
-    expect(await readdir(credentials)).toEqual(['file'])
-    expect(await readdir(dataDir)).toEqual(['precious'])
   })
 })
 

@@ -2,25 +2,18 @@
  * Client certificates instead of a secret (RFC 8705 §2): `tls_client_auth` and `self_signed_tls_client_auth`.
  */
 import { writeFile } from 'node:fs/promises'
-import { Agent } from 'node:https'
+import type { Agent } from 'node:https'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
-import * as oauth from 'oauth4webapi'
 import * as client from 'openid-client'
 import { createTokenSource } from '../../src/client/index.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
-import {
-  authorityOf,
-  type CertificateOptions,
-  certificateOf,
-  SERVER_AUTH,
-  type TestCertificate,
-} from '../support/certificates.ts'
+import { authorityOf, type CertificateOptions, certificateOf, type TestCertificate } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Keyturn, removeFolder, temporaryFolder } from '../support/keyturn.ts'
 import { fetchWith, TLS_SETTINGS } from '../support/mtls-client.ts'
-import { formOf, type OAuthInstance, type Robot, refusal, seen, startOAuthInstance } from '../support/oauth-instance.ts'
+import { type OAuthInstance, type Robot, refusal, seen, startOAuthInstance } from '../support/oauth-instance.ts'
 
 const SPIFFE_ID = 'spiffe://example.org/ns/shop/sa/checkout'
 const SUBJECT = 'CN=checkout+OU=Payments,O=Shop\\, Inc.,C=DE'
@@ -38,12 +31,10 @@ let instance: OAuthInstance
 let server: Keyturn
 let replica: Keyturn
 let authority: TestCertificate
-let intermediate: TestCertificate
 
 beforeAll(async () => {
   folder = await temporaryFolder()
   authority = authorityOf('the authority')
-  intermediate = authorityOf('an intermediate', { issuer: authority, ca: 0 })
   await trust(authority)
   instance = await startOAuthInstance({
     ...TLS_SETTINGS,
@@ -131,114 +122,6 @@ describe('a certificate of a trusted authority [RFC 8705 §2.1]', () => {
     await expectGranted(await robotWith(match), certified(options))
   })
 
-  it('proves a user with the intermediates that the client presents, in any order, and with those that are trusted', async () => {
-    const robot = await robotWith({ sanUri: SPIFFE_ID })
-    const upper = authorityOf('upper', { issuer: authority, ca: 1 })
-    const lower = authorityOf('lower', { issuer: upper })
-    const by = certificateOf({ issuer: lower, uris: [SPIFFE_ID] })
-    await expectGranted(robot, by, { others: [lower, upper] })
-    await expectGranted(robot, by, { others: [upper, lower, authority] })
-    await expectDenied(robot, by, { others: [lower] })
-    await expectDenied(robot, by)
-  })
-
-  it.each<[string, (options: CertificateOptions) => CertificateOptions]>([
-    ['of another authority with the same name', (options) => ({ ...options, issuer: authorityOf('the authority') })],
-    ['that signed itself', (options) => ({ ...options, issuer: null })],
-    ['of a client of the authority', (options) => ({ ...options, issuer: certified() })],
-    [
-      'that has expired',
-      (options) => ({ ...options, notBefore: new Date(0), notAfter: new Date(Date.now() - 60_000) }),
-    ],
-    ['that is not valid yet', (options) => ({ ...options, notBefore: new Date(Date.now() + 3_600_000) })],
-    ['of a server', (options) => ({ ...options, extendedKeyUsage: [SERVER_AUTH] })],
-    ['without a purpose', (options) => ({ ...options, extendedKeyUsage: null })],
-    ['of an authority', (options) => ({ ...options, ca: true, extendedKeyUsage: null })],
-    ['of another workload', (options) => ({ ...options, uris: [`${SPIFFE_ID}2`] })],
-    ['with the case of another', (options) => ({ ...options, uris: [SPIFFE_ID.replace('checkout', 'Checkout')] })],
-    ['with two SPIFFE IDs', (options) => ({ ...options, uris: [SPIFFE_ID, `${SPIFFE_ID}2`] })],
-    ['with the SPIFFE ID as a DNS name', (options) => ({ ...options, uris: [], dns: [SPIFFE_ID] })],
-    ['with the SPIFFE ID as its subject', (options) => ({ ...options, uris: [], subject: [['CN', SPIFFE_ID]] })],
-  ])('is refused %s', async (_, change) => {
-    const robot = await robotWith({ sanUri: SPIFFE_ID })
-    await expectDenied(robot, certificateOf(change({ issuer: authority, uris: [SPIFFE_ID] })))
-  })
-
-  it('is refused of an authority that an intermediate without the right to that has made', async () => {
-    const robot = await robotWith({ sanUri: SPIFFE_ID })
-    const below = authorityOf('below', { issuer: intermediate })
-    const by = certificateOf({ issuer: below, uris: [SPIFFE_ID] })
-    await expectDenied(robot, by, { others: [below, intermediate] })
-    await expectGranted(robot, certificateOf({ issuer: intermediate, uris: [SPIFFE_ID] }), { others: [intermediate] })
-  })
-
-  it.each<[string, CertificateOptions['subject']]>([
-    [
-      'a part less',
-      [
-        ['C', 'DE'],
-        ['O', 'Shop, Inc.'],
-        ['CN', 'checkout'],
-      ],
-    ],
-    [
-      'its parts in another order',
-      [
-        ['O', 'Shop, Inc.'],
-        ['C', 'DE'],
-        [
-          ['OU', 'Payments'],
-          ['CN', 'checkout'],
-        ],
-      ],
-    ],
-    [
-      'two parts instead of one with two attributes',
-      [
-        ['C', 'DE'],
-        ['O', 'Shop, Inc.'],
-        ['OU', 'Payments'],
-        ['CN', 'checkout'],
-      ],
-    ],
-    [
-      'another case',
-      [
-        ['C', 'DE'],
-        ['O', 'shop, inc.'],
-        [
-          ['OU', 'Payments'],
-          ['CN', 'checkout'],
-        ],
-      ],
-    ],
-    [
-      'a separator in a value',
-      [
-        ['C', 'DE'],
-        ['O', 'Shop, Inc.'],
-        ['CN', 'checkout+OU=Payments'],
-      ],
-    ],
-    [
-      'a value in another encoding',
-      [
-        ['C', 'DE'],
-        ['O', 'Shop, Inc.', 0x1e],
-        [
-          ['OU', 'Payments'],
-          ['CN', 'checkout'],
-        ],
-      ],
-    ],
-  ])('is refused with a subject that has %s', async (_, subject) => {
-    await expectDenied(await robotWith({ subjectDn: SUBJECT }), certified({ subject: subject! }))
-  })
-
-  it('is refused with a wildcard for the name', async () => {
-    await expectDenied(await robotWith({ sanDns: 'checkout.shop.example' }), certified({ dns: ['*.shop.example'] }))
-  })
-
   it('follows the file of authorities, which replaces the old ones only if it is good', async () => {
     const robot = await robotWith({ sanUri: SPIFFE_ID })
     const next = authorityOf('the next authority')
@@ -254,20 +137,6 @@ describe('a certificate of a trusted authority [RFC 8705 §2.1]', () => {
     await expectGranted(robot, renewed)
     await trust(authority)
     await eventually(() => expectGranted(robot, old))
-  })
-
-  it('is refused with an authority that has expired, of which the log warns at the start', async () => {
-    const yesterday = new Date(Date.now() - 86_400_000)
-    const expired = authorityOf('the old authority', { notBefore: new Date(0), notAfter: yesterday })
-    const caFile = join(folder, 'expired.pem')
-    await writeFile(caFile, `${expired.pem}${authority.pem}`)
-    const at = await instance.startReplica({ KEYTURN_MTLS_CA_FILE: caFile })
-    const warnings = at.output().stderr.match(/has expired: no certificate of it is accepted/g)
-    expect(warnings).toHaveLength(1)
-    expect(at.output().stderr).toContain('the old authority')
-    await expectDenied(await robotWith({ sanUri: SPIFFE_ID }), certificateOf({ issuer: expired, uris: [SPIFFE_ID] }), {
-      at,
-    })
   })
 })
 
@@ -362,25 +231,6 @@ describe('a token request without a secret', () => {
     expect(server.output().stderr).toContain('the client certificate: no trusted authority has issued it')
   })
 
-  it('shares a connection with one of another user, and each is proved by itself', async () => {
-    const shared = certificateOf()
-    const robots = [
-      await robotWith({ thumbprint: shared.thumbprint }),
-      await robotWith({ thumbprint: shared.thumbprint }),
-    ]
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    for (const robot of [...robots, ...robots]) await expectGranted(robot, shared, { agent })
-    await expectDenied(await instance.addRobot(), shared, { agent })
-    agent.destroy()
-  })
-
-  it('with a secret as well is one with a secret, and the certificate proves nothing', async () => {
-    const own = certificateOf()
-    const robot = await robotWith({ thumbprint: own.thumbprint })
-    expect((await post(formOf(robot), own)).status).toBe(200)
-    expect(await seen(await post({ ...formOf(robot), client_secret: 'wrong' }, own))).toEqual(DENIED)
-  })
-
   it('gets a token that is bound to the certificate if the user wants that [RFC 8705 §3]', async () => {
     const own = certificateOf()
     const robot = await instance.addRobot({ certificateBoundTokens: true })
@@ -434,17 +284,6 @@ describe('clients that are not ours', () => {
       [client.customFetch]: fetchWith(own) as client.CustomFetch,
     })
     const { access_token } = await client.clientCredentialsGrant(config)
-    expect(decodeJwt(access_token).cnf).toEqual({ 'x5t#S256': own.thumbprint })
-  })
-
-  it('get tokens with oauth4webapi and TlsClientAuth', async () => {
-    const issuer = new URL(server.baseUrl)
-    const options = { [oauth.customFetch]: fetchWith(own), algorithm: 'oauth2' as const }
-    const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, options))
-    const user = { client_id: robot.clientId }
-    const none = new URLSearchParams()
-    const granted = await oauth.clientCredentialsGrantRequest(as, user, oauth.TlsClientAuth(), none, options)
-    const { access_token } = await oauth.processClientCredentialsResponse(as, user, granted)
     expect(decodeJwt(access_token).cnf).toEqual({ 'x5t#S256': own.thumbprint })
   })
 

@@ -1,42 +1,24 @@
 /**
  * Tokens that are bound to client certificates (RFC 8705 §3), with TLS connections that end at the server.
  */
-import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
-import { Agent } from 'node:https'
-import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
-import { promisify } from 'node:util'
 import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
-import { credentials, Client as GrpcJsClient, Metadata, type ServiceError } from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { decodeJwt, exportJWK, generateKeyPair } from 'jose'
-import * as oauth from 'oauth4webapi'
+import { decodeJwt } from 'jose'
 import * as client from 'openid-client'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
-import { authorityOf, certificateOf, newKey, type TestCertificate } from '../support/certificates.ts'
+import { certificateOf, type TestCertificate } from '../support/certificates.ts'
 import { newProofKey, proofOf } from '../support/dpop.ts'
 import { eventually } from '../support/eventually.ts'
-import { missing } from '../support/foreign-tools.ts'
-import { type Keyturn, removeFolder, temporaryFolder } from '../support/keyturn.ts'
-import { fetchWith, overHttp2, presenting, TLS_SETTINGS } from '../support/mtls-client.ts'
-import {
-  basicCredentials,
-  formOf,
-  type OAuthInstance,
-  type Robot,
-  refusal,
-  seen,
-  startOAuthInstance,
-} from '../support/oauth-instance.ts'
-import { itUnless } from '../support/unless.ts'
+import type { Keyturn } from '../support/keyturn.ts'
+import { fetchWith, presenting, TLS_SETTINGS } from '../support/mtls-client.ts'
+import { formOf, type OAuthInstance, type Robot, refusal, seen, startOAuthInstance } from '../support/oauth-instance.ts'
 
 const LIST = 'iam.webkey.v2.WebKeyService/ListWebKeys'
 const JSON_CONTENT = { 'content-type': 'application/json' }
-const FORM_CONTENT = { 'content-type': 'application/x-www-form-urlencoded' }
 
 let instance: OAuthInstance
 /** Takes certificates from its TLS connections. */
@@ -112,33 +94,6 @@ describe('a token request with a client certificate', () => {
     expect(confirmationOf(answer.access_token)).toEqual({ 'x5t#S256': certificate.thumbprint })
   })
 
-  it('gets one with HTTP Basic, and over HTTP/2', async () => {
-    const authorization = basicCredentials(robot.clientId, robot.clientSecret)
-    const grant = { grant_type: 'client_credentials' }
-    const basic = await bodyOf(await post(grant, certificate, { headers: { authorization } }))
-    expect(confirmationOf(basic.access_token)).toEqual({ 'x5t#S256': certificate.thumbprint })
-    const { body } = await overHttp2(`${server.listenUrl}/oauth/v2/token`, {
-      certificate: other,
-      headers: FORM_CONTENT,
-      body: String(new URLSearchParams(formOf(robot))),
-    })
-    expect(confirmationOf(JSON.parse(body).access_token)).toEqual({ 'x5t#S256': other.thumbprint })
-  })
-
-  it('may have one that nothing trusts, with any kind of key, also one that has expired', async () => {
-    const authority = authorityOf('an authority')
-    const expired = { notBefore: new Date(0), notAfter: new Date(1) }
-    for (const by of [
-      certificateOf({ key: newKey('rsa') }),
-      certificateOf({ key: newKey('ed25519') }),
-      certificateOf({ issuer: authority, ...expired }),
-    ]) {
-      const bound = await tokenOf(robot, by)
-      expect(confirmationOf(bound)).toEqual({ 'x5t#S256': by.thumbprint })
-      expect((await callWith(bound, by)).status).toBe(200)
-    }
-  })
-
   it('of a user who does not want that gets the same token as without, as in a service mesh', async () => {
     const unbound = await instance.addRobot()
     for (const by of [certificate, undefined]) {
@@ -166,35 +121,6 @@ describe('a token request with a client certificate', () => {
     const answer = await bodyOf(await post(formOf(robot), certificate, { headers: { dpop } }))
     expect(answer.token_type).toBe('DPoP')
     expect(confirmationOf(answer.access_token)).toEqual({ jkt: key.jkt })
-  })
-
-  it('is bound by each request alone, when two users share one connection', async () => {
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    const unbound = await instance.addRobot()
-    const ask = async (user: Robot) => {
-      const body = new URLSearchParams(formOf(user))
-      const response = await fetchWith(certificate, { agent })(`${server.listenUrl}/oauth/v2/token`, {
-        method: 'POST',
-        body,
-      })
-      return confirmationOf((await bodyOf(response)).access_token)
-    }
-    const bound = { 'x5t#S256': certificate.thumbprint }
-    expect([await ask(robot), await ask(unbound), await ask(robot)]).toEqual([bound, undefined, bound])
-    agent.destroy()
-  })
-
-  it('is bound too where only clients of an authority may connect (KEYTURN_TLS_CLIENT_CA_FILE)', async () => {
-    const folder = await temporaryFolder()
-    const authority = authorityOf('an authority')
-    const caFile = join(folder, 'ca.pem')
-    await writeFile(caFile, authority.pem)
-    const strict = await instance.startReplica({ KEYTURN_TLS_CLIENT_CA_FILE: caFile })
-    const admitted = certificateOf({ issuer: authority })
-    const answer = await bodyOf(await post(formOf(robot), admitted, { at: strict }))
-    expect(confirmationOf(answer.access_token)).toEqual({ 'x5t#S256': admitted.thumbprint })
-    for (const by of [certificate, undefined]) await expect(post(formOf(robot), by, { at: strict })).rejects.toThrow()
-    await removeFolder(folder)
   })
 
   it('is not bound by a server that takes no certificates, whatever its connection has', async () => {
@@ -232,13 +158,6 @@ describe('a token that is bound to a certificate', () => {
     }
   })
 
-  it('is refused by another server without it, also by one that takes no certificates', async () => {
-    const replica = await instance.startReplica()
-    expect((await callWith(token, certificate, { at: replica })).status).toBe(200)
-    expect((await callWith(token, undefined, { at: replica })).status).toBe(401)
-    expect((await callWith(token, certificate, { at: plain })).status).toBe(401)
-  })
-
   it('is refused with the scheme DPoP', async () => {
     const dpop = await proofOf(await newProofKey(), { url: `${server.baseUrl}/${LIST}`, accessToken: token })
     const response = await fetchWith(certificate)(`${server.listenUrl}/${LIST}`, {
@@ -273,27 +192,6 @@ describe('a token that is bound to a certificate', () => {
       const error = await list(by).then(() => undefined, ConnectError.from)
       expect(error?.code).toBe(Code.Unauthenticated)
     }
-  })
-
-  it('is checked for clients of @grpc/grpc-js', async () => {
-    const list = (by: TestCertificate) => {
-      const { cert = '', key = '' } = presenting(by) as { cert?: string; key?: string }
-      const verifyOptions = { rejectUnauthorized: false }
-      const secure = credentials.createSsl(null, Buffer.from(key), Buffer.from(cert), verifyOptions)
-      const grpc = new GrpcJsClient(new URL(server.baseUrl).host, secure)
-      const metadata = new Metadata()
-      metadata.set('authorization', `Bearer ${token}`)
-      return new Promise<number>((resolve) => {
-        const done = (error: ServiceError | null) => {
-          grpc.close()
-          resolve(error?.code ?? 0)
-        }
-        const asIs = (bytes: Buffer) => bytes
-        grpc.makeUnaryRequest(`/${LIST}`, asIs, asIs, Buffer.alloc(0), metadata, done)
-      })
-    }
-    expect(await list(certificate)).toBe(0)
-    expect(await list(other)).toBe(Code.Unauthenticated)
   })
 
   it('shows its binding to those who introspect it [RFC 8705 §3.2]', async () => {
@@ -360,26 +258,6 @@ describe('clients that are not ours', () => {
     expect(await at(plain)).not.toHaveProperty('tls_client_certificate_bound_access_tokens')
   })
 
-  itUnless(missing({ needs: { curl: 'curl --version' } }))(
-    'get bound tokens with curl, and call the API with them',
-    async () => {
-      const folder = await temporaryFolder()
-      const [cert, key] = [join(folder, 'client.pem'), join(folder, 'client.key')]
-      await writeFile(cert, certificate.pem)
-      await writeFile(key, certificate.keyPem)
-      const curl = async (...args: string[]) => {
-        const tls = ['-s', '--cacert', TLS_SETTINGS.KEYTURN_TLS_CERT_FILE, '--cert', cert, '--key', key]
-        return (await promisify(execFile)('curl', [...tls, ...args])).stdout
-      }
-      const body = String(new URLSearchParams({ ...formOf(robot), scope: SERVICE_AUDIENCE_SCOPE }))
-      const { access_token } = JSON.parse(await curl(`${server.baseUrl}/oauth/v2/token`, '-d', body))
-      expect(confirmationOf(access_token)).toEqual({ 'x5t#S256': certificate.thumbprint })
-      const headers = ['-H', `authorization: Bearer ${access_token}`, '-H', 'content-type: application/json']
-      expect(JSON.parse(await curl(`${server.baseUrl}/${LIST}`, ...headers, '-d', '{}'))).toHaveProperty('webKeys')
-      await removeFolder(folder)
-    },
-  )
-
   it('get bound tokens with openid-client', async () => {
     const { clientId, clientSecret } = robot
     const metadata = { use_mtls_endpoint_aliases: true, tls_client_certificate_bound_access_tokens: true }
@@ -397,34 +275,6 @@ describe('clients that are not ours', () => {
     const url = new URL(`${server.baseUrl}/${LIST}`)
     const headers = new Headers(JSON_CONTENT)
     const response = await client.fetchProtectedResource(config, access_token, url, 'POST', '{}', headers)
-    expect(response.status).toBe(200)
-  })
-
-  it('get bound tokens with openid-client and private_key_jwt, as FAPI 2.0 asks for', async () => {
-    const { publicKey, privateKey } = await generateKeyPair('ES256')
-    const publicJwk = JSON.stringify(await exportJWK(publicKey))
-    await call('iam.user.v2.ServiceUserService/AddUserKey', { userId: robot.userId, publicJwk })
-    const authentication = client.PrivateKeyJwt(privateKey)
-    const config = await client.discovery(new URL(server.baseUrl), robot.clientId, undefined, authentication, {
-      [client.customFetch]: fetchWith(certificate) as client.CustomFetch,
-    })
-    const { access_token } = await client.clientCredentialsGrant(config)
-    expect(confirmationOf(access_token)).toEqual({ 'x5t#S256': certificate.thumbprint })
-  })
-
-  it('get bound tokens with oauth4webapi', async () => {
-    const issuer = new URL(server.baseUrl)
-    const options = { [oauth.customFetch]: fetchWith(certificate), algorithm: 'oauth2' as const }
-    const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, options))
-    const user = { client_id: robot.clientId, use_mtls_endpoint_aliases: true }
-    const authentication = oauth.ClientSecretPost(robot.clientSecret)
-    const scope = new URLSearchParams({ scope: SERVICE_AUDIENCE_SCOPE })
-    const granted = await oauth.clientCredentialsGrantRequest(as, user, authentication, scope, options)
-    const { access_token } = await oauth.processClientCredentialsResponse(as, user, granted)
-    expect(confirmationOf(access_token)).toEqual({ 'x5t#S256': certificate.thumbprint })
-    const url = new URL(`${server.baseUrl}/${LIST}`)
-    const headers = new Headers(JSON_CONTENT)
-    const response = await oauth.protectedResourceRequest(access_token, 'POST', url, headers, '{}', options)
     expect(response.status).toBe(200)
   })
 })

@@ -88,11 +88,6 @@ describe('a token source', () => {
     expect(await judged(await tokens.token())).toEqual({ ...decodeJwt(other.access_token), ...varying })
   })
 
-  it('gets a token for the API with a resource indicator as well [RFC 8707]', async () => {
-    const other = createTokenSource({ issuer, ...admin, resource: issuer })
-    expect(await listWith(await other.token())).toBe(200)
-  })
-
   it('says why Keyturn refuses', async () => {
     const other = createTokenSource({ issuer, ...admin, clientSecret: 'ktn_cs_wrong' })
     await expect(other.token()).rejects.toMatchObject({ code: 'refused', oauthError: 'invalid_client', status: 401 })
@@ -185,24 +180,6 @@ describe('fetch with a token', () => {
       expect(await response.json()).toHaveProperty('webKeys')
     },
   )
-
-  it('returns the refusal of a stream, which it cannot send again', async () => {
-    const own = createTokenSource({ issuer, ...admin, scope: API_SCOPE })
-    await api.webKeys.revokeWebKey({ keyId: decodeProtectedHeader(await own.token()).kid! })
-    const body = new Blob(['{}']).stream()
-    const send = createAuthorizedFetch(own, { origins: [issuer] })
-    expect((await send(list(), { ...init, body, duplex: 'half' } as RequestInit)).status).toBe(401)
-  })
-
-  it('returns any other refusal', async () => {
-    const { clientId, userId } = await newUser()
-    const { clientSecret } = await api.serviceUsers.generateClientSecret({ userId })
-    const own = createTokenSource({ issuer, clientId, clientSecret, scope: API_SCOPE })
-    const send = createAuthorizedFetch(own, { origins: [issuer] })
-    const token = await own.token()
-    expect((await send(list(), init)).status).toBe(403)
-    expect(await own.token()).toBe(token)
-  })
 
   it('sends no token to another origin', async () => {
     const send = createAuthorizedFetch(tokens, { origins: [issuer] })

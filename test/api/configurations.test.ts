@@ -7,14 +7,7 @@ import type { Plan } from '../../gen/iam/config/v2/plan_pb.js'
 import { ProjectMemberRole } from '../../gen/iam/project/v2/project_pb.js'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { type Administration, administrationOf, administrationWith, refusalOf } from '../support/administration.ts'
-import {
-  CI_ISSUER,
-  lineOf,
-  manyUsers,
-  nameOf,
-  newPublicJwk,
-  type SentConfiguration,
-} from '../support/configurations.ts'
+import { CI_ISSUER, lineOf, nameOf, newPublicJwk, type SentConfiguration } from '../support/configurations.ts'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
 
 let instance: OAuthInstance
@@ -207,16 +200,6 @@ describe('applying a configuration', () => {
     expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
   })
 
-  it('makes both of two that name no version, one after the other', async () => {
-    const [a, b] = [shop('kennel'), shop('kiosk')]
-    await Promise.all([
-      admin.configurations.applyConfiguration({ configuration: a }),
-      elsewhere.configurations.applyConfiguration({ configuration: b }),
-    ])
-    expect((await planOf(a)).changes).toEqual([])
-    expect((await planOf(b)).changes).toEqual([])
-  })
-
   it('leaves secrets, personal access tokens and the caller alone', async () => {
     const configuration = shop('locksmith')
     const { plan } = await admin.configurations.applyConfiguration({ configuration })
@@ -261,22 +244,6 @@ describe('the label of a configuration', () => {
     expect(mistakes).toMatchObject([{ path: 'projects[0]', reason: 'CONFIGURATION_LABEL_TAKEN' }])
     const taken = await planOf(configuration, { label: 'team-b', takeOver: true })
     expect(taken.takenOver.map(nameOf)).toEqual(['PROJECT mill'])
-  })
-
-  it('is refused for pruning on more users than one plan is made on', async () => {
-    await admin.configurations.applyConfiguration({ configuration: { projects: [{ name: 'crowd' }] }, label: 'crowd' })
-    const { db } = instance.database
-    await sql`
-      insert into service_users (user_id, project_id, name, enabled, client_credentials_enabled, creation_date, configuration_label)
-      select gen_random_uuid(), project_id, 'u' || number, true, true, now(), 'crowd'
-        from projects, generate_series(1, 10001) number where projects.name = 'crowd'`.execute(db)
-    const crowd = { configuration: { projects: [{ name: 'crowd' }] }, label: 'crowd' }
-    for (const method of ['planConfiguration', 'applyConfiguration'] as const)
-      expect(await refusalOf(admin.configurations[method]({ ...crowd, prune: true }))).toMatchObject({
-        reason: 'CONFIGURATION_TOO_LARGE',
-      })
-    await planOf(crowd.configuration, { label: 'crowd' })
-    await sql`delete from service_users where configuration_label = 'crowd'`.execute(db)
   })
 
   it('limits what pruning deletes', async () => {
@@ -437,30 +404,6 @@ describe('mistakes', () => {
     for (const { serviceUser } of twins) await admin.users.deleteServiceUser({ userId: serviceUser!.userId })
   })
 
-  it('are not looked for in more than can be applied: one mistake says so, whatever else is wrong', async () => {
-    const many = (count: number) => Array.from({ length: count }, (_, index) => `no role ${index}`)
-    const mistakesOf = async (
-      configuration: Parameters<typeof admin.configurations.planConfiguration>[0]['configuration'],
-    ) =>
-      (await admin.configurations.planConfiguration({ configuration })).mistakes.map(({ path, reason }) => [
-        path,
-        reason,
-      ])
-    expect(await mistakesOf({ projects: [{ name: 'a' }, { name: 'b', roles: many(100_000) }] })).toEqual([
-      ['projects[1].roles', 'CONFIGURATION_TOO_LARGE'],
-    ])
-    expect(
-      await mistakesOf({
-        projects: Array.from({ length: 20 }, (_, index) => ({ name: `p${index}`, roles: many(4000) })),
-      }),
-    ).toEqual([['projects[12].roles', 'CONFIGURATION_TOO_LARGE']])
-    expect(
-      await mistakesOf({
-        serviceUsers: Array.from({ length: 20_000 }, () => ({ project: 'a', name: '' })),
-      }),
-    ).toEqual([['serviceUsers', 'CONFIGURATION_TOO_LARGE']])
-  })
-
   it('of form are told with the names of JSON', async () => {
     const { mistakes } = await admin.configurations.planConfiguration({
       configuration: {
@@ -502,19 +445,6 @@ describe('an exported configuration', () => {
     expect(configuration!.projects).toHaveLength(all.projects.length)
     expect((await planOf(configuration!, { takeOver: true })).changes).toEqual([])
   })
-
-  it('can be a part of the instance', async () => {
-    const { configuration } = await admin.configurations.exportConfiguration({ projects: ['quarry'] })
-    expect(configuration).toMatchObject({
-      projects: [{ name: 'quarry' }],
-      serviceUsers: [{ name: 'checkout' }],
-      trustedIssuers: [],
-    })
-    expect(configuration!.rotationPolicy).toBeUndefined()
-    expect((await admin.configurations.exportConfiguration({ label: 'no-such' })).configuration).toMatchObject({
-      projects: [],
-    })
-  })
 })
 
 describe('a large configuration', () => {
@@ -550,19 +480,5 @@ describe('a large configuration', () => {
       body: mebibytes(1),
     })
     expect(other.status).toBe(413)
-  })
-
-  it('of 1000 users is applied in one call', async () => {
-    const configuration = manyUsers(1000)
-    const applied = await admin.configurations.applyConfiguration({ configuration })
-    expect(applied.plan!.changes).toHaveLength(1002)
-    const again = await elsewhere.configurations.applyConfiguration({ configuration })
-    expect(again.plan!.changes).toEqual([])
-    const changed = configuration.serviceUsers.map((user) => ({
-      ...user,
-      scopes: ['orders.write'],
-      tokenClaims: '{"a":1}',
-    }))
-    await admin.configurations.applyConfiguration({ configuration: { ...configuration, serviceUsers: changed } })
   })
 })

@@ -4,10 +4,9 @@
 import { once } from 'node:events'
 import { connect, type OutgoingHttpHeaders } from 'node:http2'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { type Administration, administrationOf, administrationWith } from '../support/administration.ts'
+import { type Administration, administrationOf } from '../support/administration.ts'
 import { type ConsoleBrowser, newCode, openBrowser, PAGE } from '../support/console-browser.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
-import { requestToken } from '../support/web-key-client.ts'
 
 const CALL = '/console/api/iam.project.v2.ProjectService/ListProjects'
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -97,19 +96,6 @@ describe('a request with the cookie of a session', () => {
   ])('is no call as %s', async (_, type) => {
     expect((await post(CALL, { ...PAGE, 'content-type': type })).status).toBe(415)
   })
-
-  it('is no call by GET, and has no preflight', async () => {
-    const headers = { ...PAGE, cookie: browser.cookie!, 'access-control-request-method': 'POST' }
-    for (const method of ['GET', 'HEAD', 'OPTIONS', 'PUT']) {
-      const response = await fetch(server.listenUrl + CALL, { method, headers })
-      expect({ method, status: response.status, allow: response.headers.get('allow') }).toEqual({
-        method,
-        status: 405,
-        allow: 'POST',
-      })
-      expect([...response.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
-    }
-  })
 })
 
 describe('every response of the console', () => {
@@ -150,48 +136,6 @@ describe('every response of the console', () => {
     const response = await fetch(server.listenUrl + path, method === 'POST' ? { ...init, body: '{}' } : init)
     if (status !== undefined) expect(response.status).toBe(status)
     expectSafe(response)
-  })
-
-  it('has them also when it succeeds, and when it is refused', async () => {
-    expectSafe(await browser.send(CALL, { method: 'POST', headers: JSON_TYPE, body: '{}' }))
-    expectSafe(await browser.send('/console/session'))
-    expectSafe(await post(CALL, {}))
-    expectSafe(await post('/console/session', PAGE, '{}'))
-    expectSafe(await post(CALL, PAGE, 'x'.repeat(100_000)))
-  })
-
-  it('tells caches to keep nothing of a session', async () => {
-    for (const path of ['/console/session', CALL]) {
-      const init = path === CALL ? { method: 'POST', headers: JSON_TYPE, body: '{}' } : {}
-      expect((await browser.send(path, init)).headers.get('cache-control')).toBe('no-store')
-    }
-  })
-})
-
-describe('behind a proxy that terminates TLS', () => {
-  const BASE_URL = 'https://keyturn.example'
-  let inside: Keyturn
-  beforeAll(async () => {
-    inside = await startKeyturnInProcess({ env: { KEYTURN_BASE_URL: BASE_URL } })
-  })
-  afterAll(async () => {
-    await inside?.stop()
-    if (inside !== undefined) await removeFolder(inside.dataDir)
-  })
-
-  it('the cookie is for https alone, and the origin is that of the base URL', async () => {
-    const credentials = { ...(await inside.admin()), token_endpoint: `${inside.listenUrl}/oauth/v2/token` }
-    const { url } = await administrationWith(inside, await requestToken(credentials)).console.createSignInLink({})
-    expect(url).toMatch(/^https:\/\/keyturn\.example\/console\/#code=/)
-    const visitor = openBrowser(inside)
-    const signedIn = await visitor.signIn(new URL(url).hash.slice('#code='.length))
-    expect(signedIn.headers.get('set-cookie')).toMatch(/; HttpOnly; SameSite=Strict; Max-Age=28800; Secure$/)
-    const from = async (origin: string) => (await visitor.send('/console/session', { headers: { origin } })).status
-    expect([await from(BASE_URL), await from('http://keyturn.example'), await from(inside.listenUrl)]).toEqual([
-      200, 403, 403,
-    ])
-    const signedOut = await visitor.send('/console/session', { method: 'DELETE' })
-    expect(signedOut.headers.get('set-cookie')).toMatch(/; Max-Age=0; Secure$/)
   })
 })
 

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { type Timestamp, timestampFromDate } from '@bufbuild/protobuf/wkt'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { type Administration, administrationOf, NOBODY, pagesOf, refusalOf } from '../support/administration.ts'
+import { type Administration, administrationOf, pagesOf, refusalOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
 
@@ -150,21 +150,6 @@ describe('a client secret', () => {
     expect((await admin.users.listClientSecrets({ userId })).secrets.map((left) => left.secretId)).toEqual([
       next.secret!.secretId,
     ])
-  })
-
-  it('that was deactivated makes room for another', async () => {
-    const { secret } = await admin.users.generateClientSecret({ userId })
-    for (let i = 1; i < 10; i += 1) await admin.users.generateClientSecret({ userId })
-    await admin.users.deactivateClientSecret({ userId, secretId: secret!.secretId })
-    await admin.users.generateClientSecret({ userId })
-    expect(await refusalOf(admin.users.generateClientSecret({ userId }))).toMatchObject({
-      reason: 'CLIENT_SECRET_LIMIT_REACHED',
-    })
-  })
-
-  it('of nobody is not deactivated', async () => {
-    const refused = await refusalOf(admin.users.deactivateClientSecret({ userId, secretId: NOBODY }))
-    expect(refused).toMatchObject({ code: 'NotFound', reason: 'CLIENT_SECRET_NOT_FOUND' })
   })
 
   it('knows the minute in which it was last used, once the server has written it down', async () => {

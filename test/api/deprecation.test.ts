@@ -88,48 +88,6 @@ describe('the beta service', () => {
     expect(announcementOf(await metadataOf(client.deleteWebKey({ keyId: 'nothing' })))).toEqual(SILENT)
   })
 
-  it('names successors that exist', () => {
-    const names = WebKeyService.methods.map(({ name }) => name)
-    expect(names).toEqual(expect.arrayContaining(BetaWebKeyService.methods.map(({ name }) => name)))
-  })
-
-  const authorization = () => `Bearer ${token}`
-  it.each([
-    [
-      'an answer',
-      () => ({
-        method: 'POST',
-        headers: { authorization: authorization(), 'content-type': 'application/json' },
-        body: '{}',
-      }),
-      200,
-    ],
-    ['a refusal', () => ({ method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }), 401],
-    [
-      'no JSON',
-      () => ({
-        method: 'POST',
-        headers: { authorization: authorization(), 'content-type': 'application/json' },
-        body: '{',
-      }),
-      400,
-    ],
-    ['another media type', () => ({ method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{}' }), 415],
-    ['another method', () => ({ method: 'PUT' }), 405],
-    [
-      'a body that is too long',
-      () => ({ method: 'POST', headers: { 'content-type': 'application/json' }, body: ' '.repeat(2_000_000) }),
-      413,
-    ],
-  ] as const)('says so in plain HTTP with %s, and pages may read it', async (_, init, status) => {
-    const response = await fetch(`${server.listenUrl}/${BETA}/ListWebKeys`, init())
-    await response.text()
-    expect(response.status).toBe(status)
-    expect(announcementOf(response.headers)).toEqual(announced('ListWebKeys'))
-    const exposed = response.headers.get('access-control-expose-headers')?.split(', ')
-    expect(exposed).toEqual(expect.arrayContaining(['deprecation', 'sunset', 'link']))
-  })
-
   it('shows up in the metrics by method, and in the log with its callers', async () => {
     const client = clientOf(BetaWebKeyService, server.listenUrl, {
       token,

@@ -58,17 +58,6 @@ describe('a server', () => {
     expect(names).not.toContainEqual(expect.objectContaining({ name: WEB_KEYS }))
   })
 
-  it('says the same over Connect and to a page of another origin', async () => {
-    const { listenUrl } = await start()
-    const response = await fetch(`${listenUrl}/grpc.health.v1.Health/Check`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', origin: 'https://example.com' },
-      body: '{}',
-    })
-    expect(await response.json()).toEqual({ status: 'SERVING' })
-    expect(response.headers.get('access-control-allow-origin')).toBe('*')
-  })
-
   it('does not serve before it is ready, and tells who watches when it is', async () => {
     const config = readConfig({ KEYTURN_LISTEN: '127.0.0.1:0' }, {})
     const door = new PublicListener({
@@ -109,18 +98,6 @@ describe('a server', () => {
       ['SERVICE_UNKNOWN'],
     ])
   })
-
-  it('writes nothing about watchers that leave', async () => {
-    const server = await start()
-    for (let i = 0; i < 3; i += 1) {
-      const watching = watch(server)
-      await eventually(() => expect(watching.statuses).toEqual(['SERVING']))
-      watching.cancel()
-      expect(await watching.ended).toMatchObject({ code: status.CANCELLED })
-    }
-    await server.stop()
-    expect(server.output().stderr).not.toMatch(/"level":"(warn|error|fatal)"/)
-  })
 })
 
 describe('a server that loses its database for too long', () => {
@@ -144,33 +121,5 @@ describe('a server that loses its database for too long', () => {
     expect(await health()).toEqual(['SERVING', 'SERVING'])
     await proxy.close()
     await eventually(async () => expect(await health()).toEqual(['SERVING', 'NOT_SERVING']))
-  })
-
-  it('tells who watches, and again when it is back', async () => {
-    const url = new URL(await postgres.createMigratedDatabase())
-    const databasePort = Number(url.port)
-    proxy = await startTcpProxy(databasePort)
-    undo.push(() => proxy.close())
-    url.port = String(proxy.port)
-    const server = await start({
-      KEYTURN_DATABASE_URL: url.href,
-      KEYTURN_MASTER_KEYS: generateMasterKey(),
-      KEYTURN_MAX_STALENESS: '2',
-    })
-    const watching = [watch(server), watch(server, WEB_KEYS)]
-    // Not the whole list: on a machine that stalls for two seconds, the server does not serve in between.
-    const hear = async (expected: string) => {
-      for (const { statuses } of watching) await eventually(() => expect(statuses.at(-1)).toBe(expected))
-    }
-
-    await hear('SERVING')
-    await proxy.close()
-    await hear('NOT_SERVING')
-    await eventually(async () => expect(await checkHealth(server.listenUrl)).toBe('NOT_SERVING'))
-    proxy = await startTcpProxy(databasePort, proxy.port)
-    await hear('SERVING')
-    for (const { statuses } of watching) {
-      expect(statuses).toEqual(statuses.filter((status, index) => status !== statuses[index - 1]))
-    }
   })
 })

@@ -4,12 +4,10 @@
  */
 import { once } from 'node:events'
 import { connect } from 'node:http2'
-import { create, toBinary, toJsonString } from '@bufbuild/protobuf'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
-import { openReflection } from '../support/grpc-reflection.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
-import { callWithGrpcJs, clientOf, requestToken, TRANSPORTS, type TransportName } from '../support/web-key-client.ts'
+import { clientOf, requestToken, TRANSPORTS, type TransportName } from '../support/web-key-client.ts'
 
 const PATH = '/iam.webkey.v2.WebKeyService/DeleteWebKey'
 
@@ -53,38 +51,6 @@ describe('the text of an error', () => {
     const [trailers] = await once(stream, 'trailers')
     session.destroy()
     expect([trailers['grpc-status'], trailers['grpc-message']]).toEqual(['5', ON_THE_WIRE])
-  })
-
-  it.each(['application/grpc-web+json', 'application/grpc-web+proto'])(
-    'has only those bytes encoded that gRPC asks for, in the body of %s',
-    async (contentType) => {
-      const { input } = WebKeyService.method.deleteWebKey
-      const message = create(input, { keyId: KEY_ID })
-      const body = contentType.endsWith('json') ? toJsonString(input, message) : toBinary(input, message)
-      const response = await fetch(server.listenUrl + PATH, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${token}`, 'content-type': contentType },
-        body: enveloped(body),
-      })
-      const frame = Buffer.from(await response.arrayBuffer())
-      expect([frame.readUInt8(0), frame.readUInt32BE(1)]).toEqual([0x80, frame.length - 5])
-      const fields = frame.toString('latin1', 5).split('\r\n')
-      expect(fields).toContain('grpc-status: 5')
-      expect(fields).toContain(`grpc-message: ${ON_THE_WIRE}`)
-    },
-  )
-
-  it('is read by a gRPC client that is not ours', async () => {
-    const call = callWithGrpcJs(server.listenUrl, token, WebKeyService.method.deleteWebKey, { keyId: KEY_ID })
-    await expect(call).rejects.toMatchObject({ details: MESSAGE })
-    const invalid = callWithGrpcJs(server.listenUrl, token, WebKeyService.method.deleteWebKey, {})
-    await expect(invalid).rejects.toMatchObject({ details: expect.stringContaining('key_id: ') })
-  })
-
-  it('is read by a gRPC client that is not ours at the end of a stream', async () => {
-    const stream = openReflection(server.listenUrl)
-    stream.send(Uint8Array.from([0x0a, 0xff]))
-    expect((await stream.ended).details).toMatch(/^[ -~]*: [ -~]*$/)
   })
 
   it.each(Object.keys(TRANSPORTS) as TransportName[])('is read over %s', async (transport) => {

@@ -5,7 +5,6 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { gzipSync } from 'node:zlib'
-import { create, toBinary } from '@bufbuild/protobuf'
 import { type Client, createClient, type Interceptor } from '@connectrpc/connect'
 import {
   compressionGzip,
@@ -13,25 +12,14 @@ import {
   createGrpcTransport,
   createGrpcWebTransport,
 } from '@connectrpc/connect-node'
-import {
-  compressionAlgorithms,
-  credentials,
-  Client as GrpcJsClient,
-  Metadata,
-  type ServiceError,
-  type StatusObject,
-  status,
-} from '@grpc/grpc-js'
+import { status } from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { ServerReflectionRequestSchema } from '../../gen/grpc/reflection/v1/reflection_pb.js'
-import { CreateWebKeyRequestSchema, WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
 const SERVICE = '/iam.webkey.v2.WebKeyService'
 const LIMIT = 64 * 1024
-/** Of calls that need no token. */
-const PUBLIC_LIMIT = 4 * 1024
 /** Sixty thousand bytes that are ten megabytes. */
 const BOMB = gzipSync(Buffer.alloc(10_000_000))
 
@@ -115,7 +103,6 @@ const PROTOCOLS = {
 }
 
 const ALL = Object.entries(PROTOCOLS)
-const POST = ALL.filter(([name]) => name !== 'Connect with GET')
 
 describe('a client that compresses', () => {
   it.each(Object.entries(TRANSPORTS))('is served over %s', async (_, transport) => {
@@ -124,56 +111,6 @@ describe('a client that compresses', () => {
     const { webKeys } = await client.listWebKeys({})
     expect(webKeys.map(({ keyId }) => keyId)).toContain(webKey?.keyId)
     await expect(client.deleteWebKey({ keyId: 'nothing' })).rejects.toThrow('there is no web key "nothing"')
-  })
-
-  it('is served over gRPC if it is not ours', async () => {
-    const client = gzippingGrpcJs()
-    const metadata = new Metadata()
-    metadata.set('authorization', `Bearer ${token}`)
-    const message = toBinary(
-      CreateWebKeyRequestSchema,
-      create(CreateWebKeyRequestSchema, { config: { config: { case: 'ed25519', value: {} } } }),
-    )
-    const bytes = await new Promise<Buffer | undefined>((resolve, reject) =>
-      client.makeUnaryRequest(
-        `${SERVICE}/CreateWebKey`,
-        Buffer.from,
-        (answer: Buffer) => answer,
-        message,
-        metadata,
-        (error: ServiceError | null, answer?: Buffer) => (error === null ? resolve(answer) : reject(error)),
-      ),
-    )
-    client.close()
-    expect(bytes?.length).toBeGreaterThan(10)
-  })
-
-  it('is served on a stream of gRPC', async () => {
-    expect(await reflect(Buffer.from(toBinary(ServerReflectionRequestSchema, LIST)))).toEqual({ code: 0, answers: 1 })
-  })
-
-  it.each(Object.keys(PROTOCOLS))('is served over %s, with an answer that is not compressed', async (name) => {
-    const type: Record<string, Record<string, string>> = {
-      'Connect with JSON': { 'content-type': 'application/json', 'content-encoding': 'gzip' },
-      'Connect with GET': {},
-      'gRPC-Web': { 'content-type': 'application/grpc-web+json', 'grpc-encoding': 'gzip' },
-    }
-    const body = gzipSync('{}')
-    const target =
-      name === 'Connect with GET'
-        ? `${SERVICE}/ListWebKeys?encoding=json&compression=gzip&base64=1&message=${body.toString('base64url')}`
-        : `${SERVICE}/ListWebKeys`
-    const sent = name === 'Connect with GET' ? null : name === 'gRPC-Web' ? envelope(1, body) : body
-    const accept = { 'accept-encoding': 'gzip', 'grpc-accept-encoding': 'gzip' }
-    const answer = await send(target, sent, { ...bearer(), ...type[name], ...accept })
-    expect(answer.text).toContain('STATE_ACTIVE')
-    expect([answer.headers['content-encoding'], answer.headers['grpc-encoding']]).toEqual([undefined, undefined])
-  })
-
-  it('may leave single messages as they are', async () => {
-    const headers = { ...bearer(), 'content-type': 'application/grpc-web+json', 'grpc-encoding': 'gzip' }
-    const { text } = await send(`${SERVICE}/ListWebKeys`, envelope(0, Buffer.from('{}')), headers)
-    expect(text).toContain('grpc-status: 0')
   })
 
   it('with something else is told what is known', async () => {
@@ -207,50 +144,4 @@ describe('a compressed message', () => {
     ]
     for (const body of wrong) expect(await call(`${SERVICE}/ListWebKeys`, body, bearer())).toBe('invalid_argument')
   })
-
-  it.each(ALL)('that does not decode is invalid, over %s', async (_, call) => {
-    expect(await call(`${SERVICE}/ListWebKeys`, gzipSync('{"a":1}'), bearer())).toBe('invalid_argument')
-  })
-
-  it.each(ALL)('is not looked at without a token, over %s', async (_, call) => {
-    expect(await call(`${SERVICE}/ListWebKeys`, BOMB, {})).toBe('unauthenticated')
-  })
-
-  it.each(POST)('is small for a call that needs no token, over %s', async (_, call) => {
-    const named = (length: number) => gzipSync(`{"service":""}${' '.repeat(length - 14)}`)
-    expect(await call('/grpc.health.v1.Health/Check', named(PUBLIC_LIMIT), {})).toBe('ok')
-    expect(await call('/grpc.health.v1.Health/Check', named(PUBLIC_LIMIT + 1), {})).toBe('resource_exhausted')
-  })
-
-  it('ends a stream when it is too long', async () => {
-    const zeros = Buffer.alloc(PUBLIC_LIMIT + 1)
-    expect(await reflect(zeros)).toEqual({ code: status.RESOURCE_EXHAUSTED, answers: 0 })
-  })
 })
-
-const LIST = create(ServerReflectionRequestSchema, { messageRequest: { case: 'listServices', value: '' } })
-
-function gzippingGrpcJs(): GrpcJsClient {
-  const options = { 'grpc.default_compression_algorithm': compressionAlgorithms.gzip }
-  return new GrpcJsClient(new URL(server.listenUrl).host, credentials.createInsecure(), options)
-}
-
-/** Sends one message on a stream of server reflection. */
-async function reflect(message: Buffer): Promise<{ code: number; answers: number }> {
-  const client = gzippingGrpcJs()
-  const stream = client.makeBidiStreamRequest(
-    '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
-    (bytes: Buffer) => bytes,
-    (bytes: Buffer) => bytes,
-    new Metadata(),
-  )
-  let answers = 0
-  stream.on('data', () => {
-    answers += 1
-  })
-  stream.on('error', () => {})
-  stream.end(message)
-  const { code } = await new Promise<StatusObject>((resolve) => stream.once('status', resolve))
-  client.close()
-  return { code, answers }
-}

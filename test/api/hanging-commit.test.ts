@@ -29,7 +29,6 @@ import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 const MAX_AGE_SECONDS = 86_400
 
 const HANGING = `select query from pg_stat_activity where wait_event = 'SyncRep' and datname is not null`
-const TOO_LATE = 'the database did not confirm the last writes in time'
 
 let postgres: TestPostgres
 let url: string
@@ -148,50 +147,6 @@ describe('a key whose creation hangs in its commit', () => {
     })
     expect(row!.publication_date.getTime()).toBeGreaterThan(unseen.getTime())
     expect(await publicationOf(row!.key_id, administrationWith(other, token))).toEqual(row!.publication_date)
-  })
-})
-
-describe('a heartbeat while commits hang', () => {
-  it('is written all the same, and a replica can stop', async () => {
-    const server = await startReplica(await settings())
-    const { instance } = await administrationOf(server)
-    const seenAt = async () => {
-      const [replica] = (await instance.getInstance({})).instance!.replicas
-      return timestampDate(replica!.lastSeenDate!).getTime()
-    }
-    const before = await eventually(seenAt)
-    await setStandby('away')
-    await eventually(async () => expect(await seenAt()).toBeGreaterThan(before + 5000))
-    expect(await postgres.query(HANGING)).toEqual([])
-    await server.stop()
-    expect(await postgres.query('select 1 from replicas', [], url)).toEqual([])
-  })
-})
-
-describe('what a server writes at its end while commits hang', () => {
-  it('is when secrets were last used, without waiting', async () => {
-    const server = await startReplica(await settings())
-    await (await administrationOf(server)).keys.listWebKeys({})
-    await setStandby('away')
-    await server.stop()
-    expect(await postgres.query(HANGING)).toEqual([])
-    const used = await postgres.query('select 1 from client_secrets where last_use_date is not null', [], url)
-    expect(used).toHaveLength(1)
-    expect(server.output().stderr).not.toContain(TOO_LATE)
-  })
-
-  it('is a refusal that it soon stops waiting for, and it says so', async () => {
-    const server = await startReplica(await settings())
-    const { client_id } = await server.admin()
-    await setStandby('away')
-    const guess = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret: 'wrong' })
-    const answer = await fetch(`${server.listenUrl}/oauth/v2/token`, { method: 'POST', body: guess })
-    expect(answer.status).toBe(401)
-    await untilCommitHangs()
-    await server.stop()
-    expect(server.output().stderr).toContain(TOO_LATE)
-    // It still waits in the database, which has not noticed that the server is gone.
-    expect(await postgres.query(HANGING)).toHaveLength(1)
   })
 })
 

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
 
 const JWKS = '/.well-known/openid-configuration/jwks'
-const ADDRESSES = [JWKS, '/.well-known/jwks.json', '/oauth/v2/keys']
 
 let instance: OAuthInstance
 
@@ -51,17 +50,6 @@ describe('caching the key set', () => {
     expect(await response.json()).toEqual({ keys: [expect.objectContaining({ kty: 'RSA' })] })
   })
 
-  it('may ask for the head alone', async () => {
-    const got = await instance.fetch(JWKS)
-    const head = await instance.fetch(JWKS, { method: 'HEAD' })
-    expect(head.status).toBe(200)
-    expect(await head.text()).toBe('')
-    for (const name of ['etag', 'cache-control', 'content-type', 'access-control-allow-origin']) {
-      expect([name, head.headers.get(name)]).toEqual([name, got.headers.get(name)])
-    }
-    expect(Number(head.headers.get('content-length'))).toBe((await got.arrayBuffer()).byteLength)
-  })
-
   it('ends when a key comes, signs or goes', async () => {
     const { webKeys } = await instance.callWebKeys<{ webKeys: { keyId: string }[] }>('ListWebKeys')
     const first = await currentTag()
@@ -83,51 +71,10 @@ describe('caching the key set', () => {
   })
 })
 
-describe.each(ADDRESSES)('the key set at %s', (address) => {
-  /** All that an answer consists of, but for the id of the request and its time. */
-  async function answerAt(path: string, init: RequestInit) {
-    const response = await instance.fetch(path, init)
-    const headers = Object.fromEntries(response.headers)
-    return {
-      status: response.status,
-      headers: { ...headers, date: '', 'x-request-id': '' },
-      body: await response.text(),
-    }
-  }
-
-  it.each<[string, RequestInit]>([
-    ['a reader', {}],
-    ['a reader of the head', { method: 'HEAD' }],
-    ['a reader who has a copy', { headers: { 'if-none-match': '*' } }],
-    ['a reader of the head who has a copy', { method: 'HEAD', headers: { 'if-none-match': '*' } }],
-    ['a page of another site', { headers: { origin: 'https://app.example' } }],
-    ['a preflight request', { method: 'OPTIONS', headers: { origin: 'https://app.example' } }],
-    ['a form', { method: 'POST', body: new URLSearchParams({ a: 'b' }) }],
-    ['another method', { method: 'DELETE' }],
-  ])('answers %s exactly as the address of the specification does [Spec §4.2]', async (_, init) => {
-    const expected = await answerAt(JWKS, init)
-    expect(await answerAt(address, init)).toEqual(expected)
-    expect(expected.status).not.toBe(404)
-  })
-})
-
 describe('the key set for pages of other sites', () => {
   it.each(['GET', 'HEAD'])('may be read by any origin (%s)', async (method) => {
     const { headers } = await instance.fetch(JWKS, { method, headers: { origin: 'https://app.example' } })
     expect(headers.get('access-control-allow-origin')).toBe('*')
     expect(headers.get('access-control-allow-credentials')).toBeNull()
-  })
-
-  it('says so with 304 as well', async () => {
-    const headers = { origin: 'https://app.example', 'if-none-match': '*' }
-    expect((await instance.fetch(JWKS, { headers })).headers.get('access-control-allow-origin')).toBe('*')
-  })
-
-  it('may not be changed: other methods are refused with Allow', async () => {
-    for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
-      const { status, headers } = await instance.fetch(JWKS, { method })
-      expect([method, status]).toEqual([method, 405])
-      expect(headers.get('allow')?.split(/, */)).toEqual(expect.arrayContaining(['GET', 'HEAD']))
-    }
   })
 })

@@ -76,12 +76,6 @@ describe('the key set [Spec §4.2]', () => {
     },
   )
 
-  it('has the length of modulus that was asked for', async () => {
-    const keyId = await createKey({ rsa: { bits: 'RSA_BITS_4096' } })
-    const jwk = (await publishedKeys()).find(({ kid }) => kid === keyId)
-    expect(Buffer.from(jwk!.n!, 'base64url').length * 8).toBe(4096)
-  })
-
   it('has the keys of all states: the active one first, then the newest [Spec §3]', async () => {
     await activateKey(await createKey({ ed25519: {} }))
     await createKey({ ed25519: {} })
@@ -132,22 +126,5 @@ describe('a rotation', () => {
     await expect(newVerifier()(token)).rejects.toMatchObject({ code: 'ERR_JWKS_NO_MATCHING_KEY' })
     // Spec §3: a verifier may accept it until its copy of the key set expires.
     expect((await cached(token)).protectedHeader.kid).toBe(old)
-  })
-
-  it('is never seen half: each token of many names a key that is published', async () => {
-    const keyIds = [await createKey({ ed25519: {} }), await createKey({ ecdsa: { curve: 'ECDSA_CURVE_P256' } })]
-    let rotating = true
-    const rotation = (async () => {
-      for (let i = 0; i < 10; i += 1) await activateKey(keyIds[i % 2]!)
-    })().finally(() => {
-      rotating = false
-    })
-    const tokens: string[] = []
-    while (rotating) tokens.push(await instance.accessToken(robot))
-    await rotation
-
-    const verify = newVerifier()
-    for (const token of tokens) expect((await verify(token)).payload.sub).toBe(robot.userId)
-    expect(tokens.length).toBeGreaterThan(0)
   })
 })

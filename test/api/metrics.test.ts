@@ -12,7 +12,6 @@ import { parsePrometheusText } from '../support/prometheus-text.ts'
 import { requestToken, webKeyClient } from '../support/web-key-client.ts'
 
 const CREATE = 'iam.webkey.v2beta.WebKeyService/CreateWebKey'
-const DELETE = 'iam.webkey.v2beta.WebKeyService/DeleteWebKey'
 
 let server: Keyturn
 let address: string
@@ -78,27 +77,6 @@ describe('the metrics of a server', () => {
     expect(await measured('keyturn_token_failures_total', { reason: 'other' })).toBe(0)
   })
 
-  it('name the address of the key set that was asked', async () => {
-    for (const route of ['/.well-known/openid-configuration/jwks', '/.well-known/jwks.json', '/oauth/v2/keys']) {
-      await (await fetch(server.listenUrl + route)).text()
-      await eventually(async () => {
-        const text = await (await fetch(`http://${address}/metrics`)).text()
-        expect(text).toContain(`keyturn_request_duration_seconds_count{route="${route}",status="200",method="GET"} 1\n`)
-      })
-    }
-  })
-
-  it('count clients that are rate limited apart from a service that is unavailable', async () => {
-    const client_id = `${admin.client_id.split('@')[0]}x@keyturn`
-    let status = 0
-    for (let i = 0; i < 200 && status !== 429; i++) {
-      status = await post({ grant_type: 'client_credentials', client_id, client_secret: 'wrong' })
-    }
-    expect(status).toBe(429)
-    expect(await measured('keyturn_token_failures_total', { reason: 'too_many_failures' })).toBe(1)
-    expect(await measured('keyturn_token_failures_total', { reason: 'temporarily_unavailable' })).toBe(0)
-  })
-
   it('count tokens by the algorithm that signed them', async () => {
     await requestToken(admin)
     const before = await measured('keyturn_tokens_issued_total', { algorithm: 'RS256' })
@@ -144,29 +122,6 @@ describe('the metrics of a server', () => {
     expect(await post(form)).toBe(200)
     expect(await measured('keyturn_token_grants_total', { credential: 'private_key_jwt' })).toBe(1)
   })
-
-  it('count refused requests for introspection and revocation apart', async () => {
-    const { client_id } = admin
-    for (const path of ['introspect', 'revoke']) {
-      const url = `${server.listenUrl}/oauth/v2/${path}`
-      const body = new URLSearchParams({ token: 'x', client_id, client_secret: 'wrong' })
-      expect((await fetch(url, { method: 'POST', body })).status).toBe(401)
-    }
-    for (const endpoint of ['introspection', 'revocation'])
-      expect(await measured('keyturn_oauth_failures_total', { endpoint, reason: 'invalid_client' })).toBe(1)
-  })
-
-  it.each(['Connect with JSON over HTTP/1.1', 'gRPC over h2c', 'gRPC-Web over h2c'] as const)(
-    'count failed RPCs by their reason, with %s',
-    async (transport) => {
-      const labels = { method: DELETE, reason: 'WEB_KEY_NOT_FOUND' }
-      const before = await measured('keyturn_rpc_failures_total', labels)
-      const client = webKeyClient(server.listenUrl, await requestToken(admin), transport)
-      await expect(client.deleteWebKey({ keyId: 'A'.repeat(43) })).rejects.toThrow()
-      // A stream of HTTP/2 is counted when it has closed, a moment after its trailers.
-      await eventually(async () => expect(await measured('keyturn_rpc_failures_total', labels)).toBe(before + 1))
-    },
-  )
 
   it('count calls without a token, and with a mistake in them', async () => {
     await expect(webKeyClient(server.listenUrl, null).createWebKey({})).rejects.toThrow()

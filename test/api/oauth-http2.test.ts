@@ -55,17 +55,6 @@ describe('the OAuth endpoints over cleartext HTTP/2, on the port of HTTP/1.1', (
     expect((await jwtVerify(access_token, keySet)).payload.sub).toBe(robot.userId)
   })
 
-  it.each([
-    ['no form', {}, '', 400],
-    ['an empty form', { 'content-length': '0' }, '', 400],
-    ['a form that is too long', {}, `scope=${'x'.repeat(70_000)}`, 413],
-    ['a form that says it is too long', { 'content-length': '70006' }, `scope=${'x'.repeat(70_000)}`, 413],
-  ])('refuse %s as invalid_request', async (_, moreHeaders, form, status) => {
-    const { headers, content } = await ask({ ...POST_FORM, ...moreHeaders }, form)
-    expect(headers).toMatchObject({ ':status': status, 'cache-control': 'no-store', pragma: 'no-cache' })
-    expect(JSON.parse(content)).toMatchObject({ error: 'invalid_request' })
-  })
-
   it('refuse in the form of OAuth [Spec §7]', async () => {
     const { headers, content } = await ask(POST_FORM, formWith('not the secret'))
     expect(headers).toMatchObject({ ':status': 401, 'cache-control': 'no-store', pragma: 'no-cache' })
@@ -74,17 +63,4 @@ describe('the OAuth endpoints over cleartext HTTP/2, on the port of HTTP/1.1', (
       error_description: 'client authentication failed',
     })
   })
-
-  it.each([JWKS, '/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'])(
-    'publish the same at %s, with the same tag [Spec §4.2]',
-    async (path) => {
-      const overHttp1 = await instance.fetch(path)
-      const { headers, content } = await ask({ ':path': path })
-      expect(headers).toMatchObject({ ':status': 200, etag: overHttp1.headers.get('etag') })
-      expect(content).toBe(await overHttp1.text())
-
-      const again = await ask({ ':path': path, 'if-none-match': String(headers.etag) })
-      expect([again.headers[':status'], again.content]).toEqual([304, ''])
-    },
-  )
 })

@@ -2,8 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Administration, administrationOf, NOBODY, pagesOf, refusalOf } from '../support/administration.ts'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
 
-const SERVICE = 'iam.project.v2.ProjectService'
-
 let instance: OAuthInstance
 let admin: Administration
 let names = 0
@@ -36,25 +34,6 @@ describe('a project', () => {
       code: 'NotFound',
       reason: 'PROJECT_NOT_FOUND',
     })
-  })
-
-  it('is the same in plain JSON, also by GET, and with its id in upper case', async () => {
-    const created = await admin.post(`${SERVICE}/CreateProject`, { name: 'plain' })
-    const { project } = created.body as { project: { projectId: string } }
-    expect(project).toEqual({
-      projectId: expect.any(String),
-      name: 'plain',
-      creationDate: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
-    })
-    const projectId = project.projectId.toUpperCase()
-    const query = new URLSearchParams({ connect: 'v1', encoding: 'json', message: JSON.stringify({ projectId }) })
-    const got = await instance.fetch(`/${SERVICE}/GetProject?${query}`, {
-      headers: { authorization: `Bearer ${admin.token}` },
-    })
-    expect(await got.json()).toEqual({ project })
-
-    const updated = await admin.post(`${SERVICE}/UpdateProject`, { projectId, name: 'plainer', updateMask: 'name' })
-    expect(updated.body).toEqual({ project: { ...project, name: 'plainer' } })
   })
 
   it('keeps a name to itself', async () => {
@@ -125,13 +104,6 @@ describe('a project that does not exist', () => {
   ])('is not found by %s', async (_, call) => {
     expect(await refusalOf(call())).toMatchObject({ code: 'NotFound', reason: 'PROJECT_NOT_FOUND' })
   })
-
-  it('is not even looked for if the id is no UUID', async () => {
-    expect(await refusalOf(admin.projects.getProject({ projectId: 'billing' }))).toMatchObject({
-      code: 'InvalidArgument',
-      message: expect.stringContaining('project_id'),
-    })
-  })
 })
 
 describe('the list of projects', () => {
@@ -146,11 +118,6 @@ describe('the list of projects', () => {
     expect(pages.slice(0, -1).map(({ projects }) => projects.length)).toEqual(pages.slice(0, -1).map(() => 2))
     expect(pages.length).toBeGreaterThan(3)
     expect((await admin.projects.listProjects({})).projects.map(({ name }) => name)).toEqual(listed)
-  })
-
-  it('ends where it ends when a page is exactly full', async () => {
-    const all = (await admin.projects.listProjects({})).projects.length
-    expect((await admin.projects.listProjects({ pageSize: all })).nextPageToken).toBe('')
   })
 
   it.each([-1, 1001])('has no page of %d', async (pageSize) => {

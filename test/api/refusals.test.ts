@@ -3,12 +3,9 @@
  */
 import { once } from 'node:events'
 import { type IncomingMessage, request as request1 } from 'node:http'
-import { connect as connectHttp2, constants } from 'node:http2'
+import { connect as connectHttp2 } from 'node:http2'
 import { gzipSync } from 'node:zlib'
-import { Code, ConnectError } from '@connectrpc/connect'
-import { status as grpcStatus } from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
@@ -20,13 +17,7 @@ import {
   startKeyturnInProcess,
   temporaryFolder,
 } from '../support/keyturn.ts'
-import {
-  callWithGrpcJs,
-  requestToken,
-  TRANSPORTS,
-  type TransportName,
-  webKeyClient,
-} from '../support/web-key-client.ts'
+import { requestToken } from '../support/web-key-client.ts'
 
 const TOKEN = '/oauth/v2/token'
 const JWKS = '/.well-known/openid-configuration/jwks'
@@ -411,48 +402,6 @@ describe('a refusal', () => {
   })
 })
 
-/** The head of an answer to a gRPC request. Must be all of it ("gRPC over HTTP2", Trailers-Only). */
-async function trailersOnly(url: string, path: string, headers: Readonly<Record<string, string>> = {}) {
-  const session = connectHttp2(url)
-  const type = { 'content-type': 'application/grpc+proto', te: 'trailers' }
-  const stream = session.request({ ':method': 'POST', ':path': path, ...type, ...headers })
-  stream.on('error', () => {})
-  const [head, flags] = await once(stream, 'response')
-  session.destroy()
-  expect(flags & constants.NGHTTP2_FLAG_END_STREAM).not.toBe(0)
-  expect([head[':status'], head['content-type']]).toEqual([200, 'application/grpc'])
-  return { status: Number(head['grpc-status']), message: head['grpc-message'], retryAfter: head['retry-after'] }
-}
-
-describe('a refusal of a gRPC request', () => {
-  it.each([
-    ['a method that no service has', '/iam.webkey.v2.WebKeyService/Nothing', {}, grpcStatus.UNIMPLEMENTED, /nothing/],
-    ['a message that is too long', LIST, { 'content-length': '70000' }, grpcStatus.RESOURCE_EXHAUSTED, /65536 bytes/],
-    ['two hosts', LIST, { ':authority': 'one', host: 'other' }, grpcStatus.INVALID_ARGUMENT, /Host/],
-  ])('of %s is a status of gRPC', async (_name, path, headers, status, says) => {
-    const answer = await trailersOnly(server.listenUrl, path, headers)
-    expect(answer).toEqual({ status, message: expect.stringMatching(says) })
-  })
-
-  it('is read by a client that is not ours', async () => {
-    const method = { ...WebKeyService.method.listWebKeys, name: 'Nothing' }
-    await expect(callWithGrpcJs(server.listenUrl, null, method, {})).rejects.toMatchObject({
-      code: grpcStatus.UNIMPLEMENTED,
-      details: 'there is nothing at this address',
-    })
-  })
-})
-
-describe('HEAD of a call by GET', () => {
-  it.each(VERSIONS)('has the headers of GET and no body, over %s', async (_version, send) => {
-    const path = `${LIST}?encoding=json&message=%7B%7D`
-    const get = await send(server.listenUrl, { method: 'GET', path })
-    const head = await send(server.listenUrl, { method: 'HEAD', path })
-    expect([get.status, head.status, head.text]).toEqual([200, 200, ''])
-    expect(head.headers['content-length']).toBe(get.headers['content-length'])
-  })
-})
-
 describe('a server that is starting', () => {
   let folder: string
   let url: string
@@ -491,20 +440,5 @@ describe('a server that is starting', () => {
     const isCall = path === LIST || path === '/x.Y/Z'
     const expected = isCall ? FORMS.connect('unavailable') : FORMS.oauth('temporarily_unavailable')
     expect(JSON.parse(answer.text)).toEqual(expected)
-  })
-
-  it.each(Object.keys(TRANSPORTS) as TransportName[])('is unavailable over %s', async (transport) => {
-    const error = await webKeyClient(url, null, transport)
-      .listWebKeys({})
-      .catch((reason: unknown) => ConnectError.from(reason))
-    expect(error).toMatchObject({ code: Code.Unavailable })
-  })
-
-  it('is unavailable to a gRPC client that is not ours', async () => {
-    await expect(callWithGrpcJs(url, null, WebKeyService.method.listWebKeys, {})).rejects.toMatchObject({
-      code: grpcStatus.UNAVAILABLE,
-      details: 'the server is starting: try again later',
-    })
-    expect(await trailersOnly(url, LIST)).toMatchObject({ status: grpcStatus.UNAVAILABLE, retryAfter: '1' })
   })
 })

@@ -103,13 +103,6 @@ for (const { version, obstacle } of [
       expect(await askAsStranger()).toMatchObject({ status: 401 })
     }
 
-    const lines = () =>
-      server
-        .output()
-        .stderr.split('\n')
-        .filter((line) => line !== '')
-        .map((line) => JSON.parse(line) as { level: string; time: string; msg: string; reason?: string })
-
     it.each([
       [
         'this role lacks a right (SQLSTATE 42501)',
@@ -134,21 +127,6 @@ for (const { version, obstacle } of [
       expect(await askAsStranger()).toMatchObject({ status: 401 })
       await change('alter table elsewhere rename to web_keys')
       await expectRecovery()
-    })
-
-    it('has said each reason once a minute in its log, and that nothing is a defect', () => {
-      const saidAt = new Map<string, number>()
-      for (const { msg, reason, time } of lines().filter((line) => line.msg.startsWith('the database refuses'))) {
-        // The first statement that was refused, which may be one that looks every few minutes. A minute later it may be another one.
-        const said = `${msg}: ${reason?.replace(/(?<=table )\w+|(?<=relation )"\w+"/, 'T')}`
-        expect(Date.parse(time) - (saidAt.get(said) ?? 0)).toBeGreaterThan(59_000)
-        saidAt.set(said, Date.parse(time))
-      }
-      expect([...saidAt.keys()]).toEqual([
-        'the database refuses: this role lacks a right (SQLSTATE 42501): error: permission denied for table T',
-        'the database refuses: a table is missing (SQLSTATE 42P01): error: relation T does not exist',
-      ])
-      expect(lines().filter(({ level }) => level === 'error')).toEqual([])
     })
 
     if (version !== 'debian') return

@@ -10,7 +10,6 @@ import { callWithGrpcJs, requestToken } from '../support/web-key-client.ts'
 const PROXY = { KEYTURN_TRUSTED_PROXIES: '127.0.0.0/8,::1' }
 const CLIENT_ADDRESS = '203.0.113.7'
 const KEY_SET = '/.well-known/openid-configuration/jwks'
-const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 
 let server: Keyturn
 let admin: AdminCredentials
@@ -92,14 +91,6 @@ describe('the log has one line for', () => {
     expect(server.output().stderr).not.toContain('hunter2')
   })
 
-  it('a token request whose client ID could be a secret, without it', async () => {
-    const form = { client_id: 'secret-in-the-wrong-field', client_secret: 'x' }
-    const line = await logged('/oauth/v2/token', tokenRequest(form))
-    expect(line).toMatchObject({ status: 401, failure: 'invalid_client' })
-    expect(line).not.toHaveProperty('clientId')
-    expect(server.output().stderr).not.toContain(form.client_id)
-  })
-
   it('a call of the API, with the user and the reason of a refusal', async () => {
     const token = await requestToken(admin)
     const call = (name: string, body: string, authorization = `Bearer ${token}`) =>
@@ -141,14 +132,6 @@ describe('the log has one line for', () => {
       )
     })
   })
-
-  it('what nobody serves, without its path, query and trace state', async () => {
-    const traceparent = `00-${TRACE}-00f067aa0ba902b7-01`
-    const line = await logged('/made-up?q=made-up', { headers: { traceparent, tracestate: 'made-up=1' } })
-    expect(line).toMatchObject({ method: 'GET', route: 'other', status: 404, traceId: TRACE })
-    expect(await logged('/', { headers: { traceparent: 'made-up' } })).not.toHaveProperty('traceId')
-    expect(server.output().stderr).not.toContain('made-up')
-  })
 })
 
 describe('probes and documents', () => {
@@ -158,17 +141,6 @@ describe('probes and documents', () => {
     expect(await logged(KEY_SET, { method: 'POST' })).toMatchObject({ route: KEY_SET, status: 405 })
     expect(linesOf(server).map(({ route }) => route)).not.toContain('/healthz')
     expect(linesOf(server).filter(({ method, status }) => method === 'GET' && status === 200)).toEqual([])
-  })
-
-  it('are in it at the level of debug', async () => {
-    const talkative = await startKeyturnInProcess({ env: { KEYTURN_LOG_LEVEL: 'debug' } })
-    try {
-      expect(await logged(KEY_SET, {}, talkative)).toMatchObject({ level: 'debug', status: 200, address: '127.0.0.1' })
-      expect(await logged('/readyz', {}, talkative)).toMatchObject({ level: 'debug', route: '/readyz' })
-    } finally {
-      await talkative.stop()
-      await removeFolder(talkative.dataDir)
-    }
   })
 })
 

@@ -2,10 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { formOf, type OAuthInstance, type Robot, refusal, seen, startOAuthInstance } from '../support/oauth-instance.ts'
-import { seedSecret } from '../support/seed.ts'
 
 const USERS = 'iam.user.v2.ServiceUserService'
-const MINUTE = 60_000
 const WORKERS = 8
 /** Requests that must have been answered before the rotation goes on. */
 const ENOUGH = 200
@@ -95,27 +93,5 @@ describe('rotating a client secret under load through two replicas [Spec §5]', 
     } finally {
       await load.stop()
     }
-  })
-})
-
-describe('the last use of a secret', () => {
-  it('is kept, to the minute, when the server stops, and only that of the secret that got a token', async () => {
-    const robot = await instance.addRobot()
-    const unused = await seedSecret(instance.database, robot.userId)
-    const before = Date.now()
-    const replica = await instance.startReplica()
-    expect((await ask(robot, replica)).status).toBe(200)
-    await replica.stop()
-
-    const rows = await instance.database.db
-      .selectFrom('client_secrets')
-      .select(['secret_id', 'last_use_date'])
-      .where('user_id', '=', robot.userId)
-      .execute()
-    const used = rows.find(({ secret_id }) => secret_id !== unused.secretId)?.last_use_date?.getTime() ?? Number.NaN
-    expect(used % MINUTE).toBe(0)
-    expect(used).toBeGreaterThan(before - MINUTE)
-    expect(used).toBeLessThanOrEqual(Date.now())
-    expect(rows.find(({ secret_id }) => secret_id === unused.secretId)?.last_use_date).toBeNull()
   })
 })

@@ -2,8 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Administration, administrationOf, NOBODY, pagesOf, refusalOf } from '../support/administration.ts'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
 
-const SERVICE = 'iam.user.v2.ServiceUserService'
-
 let instance: OAuthInstance
 let admin: Administration
 let projectId: string
@@ -44,37 +42,6 @@ describe('a service user', () => {
       code: 'NotFound',
       reason: 'USER_NOT_FOUND',
     })
-  })
-
-  it('is the same in plain JSON', async () => {
-    const { body } = await admin.post(`${SERVICE}/CreateServiceUser`, { projectId, name: 'plain' })
-    const { serviceUser } = body as { serviceUser: { userId: string } }
-    expect(serviceUser).toEqual({
-      userId: expect.any(String),
-      clientId: `${serviceUser.userId}@billing`,
-      name: 'plain',
-      projectId,
-      enabled: true,
-      creationDate: expect.stringMatching(/Z$/),
-    })
-    const updated = await admin.post(`${SERVICE}/UpdateServiceUser`, {
-      userId: serviceUser.userId,
-      clientCredentialsEnabled: true,
-      updateMask: 'clientCredentialsEnabled',
-    })
-    expect(updated.body).toEqual({ serviceUser: { ...serviceUser, clientCredentialsEnabled: true } })
-  })
-
-  it('has the new client ID when its project is renamed', async () => {
-    const { project } = await admin.projects.createProject({ name: 'before' })
-    const userId = await newUser('robot', project!.projectId)
-    await admin.projects.updateProject({
-      projectId: project!.projectId,
-      name: 'after',
-      updateMask: { paths: ['name'] },
-    })
-    const { serviceUser } = await admin.users.getServiceUser({ userId })
-    expect(serviceUser?.clientId).toBe(`${userId}@after`)
   })
 
   it('changes what the mask names, and nothing else', async () => {

@@ -110,53 +110,6 @@ describe('a server that loses its database', () => {
     await expectUnavailable(async () => webKeyClient(baseUrl, await requestToken(admin)).listWebKeys({}))
   })
 
-  it('says how old the key set is, so that no cache keeps it for longer than it may', async () => {
-    await start()
-    await cut()
-    const answer = await eventually(async () => {
-      const response = await get('/.well-known/openid-configuration/jwks')
-      expect(Number(response.headers.get('age'))).toBeGreaterThanOrEqual(2)
-      return response
-    })
-    expect(answer.headers.get('cache-control')).toBe('public, max-age=300, must-revalidate')
-    const etag = answer.headers.get('etag') ?? ''
-    const again = await fetch(new URL('/.well-known/openid-configuration/jwks', admin.base_url), {
-      headers: { 'if-none-match': etag },
-    })
-    expect({ status: again.status, age: again.headers.get('age') }).toEqual({
-      status: 304,
-      age: expect.stringMatching(/^[1-9]\d*$/),
-    })
-
-    await restore()
-    await eventually(async () => {
-      const response = await get('/.well-known/openid-configuration/jwks')
-      await response.body?.cancel()
-      expect(response.headers.get('age')).toBeNull()
-    })
-  })
-
-  it('tells of it only those who may call', async () => {
-    const { baseUrl, output } = await start()
-    const client = webKeyClient(baseUrl, await requestToken(admin))
-    await cut()
-    await eventually(() => expect(output().stderr).toContain('the state of the instance could not be read'))
-
-    await expectUnavailable(() => client.listWebKeys({}))
-    const refused = await webKeyClient(baseUrl, 'made-up')
-      .listWebKeys({})
-      .catch((error: unknown) => error)
-    expect(ConnectError.from(refused).code).toBe(Code.Unauthenticated)
-  })
-
-  it('does not know whether a client exists that it has never seen', async () => {
-    await start()
-    await requestToken(admin)
-    await cut()
-    const client_id = '00000000-0000-4000-8000-000000000000@keyturn'
-    await expectTemporarilyUnavailable(await ask({ client_id }))
-  })
-
   it('is itself again when the database is back', async () => {
     const { baseUrl } = await start()
     const client = webKeyClient(baseUrl, await requestToken(admin))

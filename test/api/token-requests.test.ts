@@ -65,23 +65,6 @@ describe('a token request [Spec §4.1]', () => {
     },
   )
 
-  it('ignores fields that it does not know [RFC 6749 §3.2]', async () => {
-    const form = [...Object.entries(formOf(robot)), ['audience', 'a'], ['audience', 'b'], ['request', 'x']]
-    expect((await instance.postForm(form as [string, string][])).status).toBe(200)
-  })
-
-  it('does not take its fields from the query', async () => {
-    const query = new URLSearchParams(formOf(robot))
-    const answer = await seen(await instance.fetch(`${TOKEN}?${query}`, { method: 'POST', headers: FORM }))
-    expect(answer).toEqual(refusal(400, 'invalid_request'))
-  })
-
-  it('may say which character set its form has', async () => {
-    const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=UTF-8' }
-    const body = String(new URLSearchParams(formOf(robot)))
-    expect((await instance.fetch(TOKEN, { method: 'POST', headers, body })).status).toBe(200)
-  })
-
   it.each<[string, Record<string, string>, () => NonNullable<RequestInit['body']> | null]>([
     ['JSON', { 'content-type': 'application/json' }, () => JSON.stringify(formOf(robot))],
     ['no content type', {}, () => new TextEncoder().encode(String(new URLSearchParams(formOf(robot))))],
@@ -118,14 +101,6 @@ describe('a token request [Spec §4.1]', () => {
     const description = 'the form is longer than 32768 bytes'
     expect(JSON.parse(answer.body)).toEqual({ error: 'invalid_request', error_description: description })
   })
-
-  it.each(['text/html', 'text/html,application/xhtml+xml;q=0.9', 'image/png', 'nonsense'])(
-    'is refused in JSON for a client that accepts %s',
-    async (accept) => {
-      const answer = await seen(await instance.postForm({ ...formOf(robot), client_secret: 'wrong' }, { accept }))
-      expect(answer).toEqual(refusal(401, 'invalid_client'))
-    },
-  )
 
   it('may not be anything but POST', async () => {
     for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
@@ -167,12 +142,6 @@ describe('the Authorization header of a token request', () => {
     expect(answer).toEqual(refusal(400, 'invalid_request'))
   })
 
-  it('may not name another client than the form', async () => {
-    const authorization = basicCredentials(robot.clientId, robot.clientSecret)
-    const answer = await seen(await instance.postForm({ ...grant, client_id: 'another' }, { authorization }))
-    expect(answer).toEqual(refusal(400, 'invalid_request'))
-  })
-
   it.each([
     ['no credentials', 'Basic'],
     ['text that is not base64', 'Basic %%%'],
@@ -190,32 +159,6 @@ describe('the Authorization header of a token request', () => {
   ])('is refused as invalid_request with %s', async (_, authorization) => {
     const answer = await seen(await instance.postForm(grant, { authorization }))
     expect(answer).toEqual(refusal(400, 'invalid_request'))
-  })
-})
-
-describe('a token request of a page of another origin', () => {
-  const origin = 'https://elsewhere.example'
-  const corsHeadersOf = ({ headers }: Response) =>
-    [...headers.keys()].filter((name) => name.startsWith('access-control-'))
-
-  it.each([
-    ['a form that browsers send without asking', {}, 200],
-    ['one that the engine answers', { audience: 'a' }, 200],
-    ['one that is refused', { client_secret: 'wrong' }, 401],
-  ])('is answered, and the page may not read it: %s [Fetch §3.3]', async (_, more, status) => {
-    const headers = { origin, 'sec-fetch-mode': 'cors', 'sec-fetch-site': 'cross-site' }
-    const answer = await instance.postForm({ ...formOf(robot), ...more }, headers)
-    expect({ status: answer.status, cors: corsHeadersOf(answer) }).toEqual({ status, cors: [] })
-  })
-
-  it('does not come when the browser has to ask first, as for HTTP Basic', async () => {
-    const headers = {
-      origin,
-      'access-control-request-method': 'POST',
-      'access-control-request-headers': 'authorization',
-    }
-    const answer = await instance.fetch(TOKEN, { method: 'OPTIONS', headers })
-    expect({ status: answer.status, cors: corsHeadersOf(answer) }).toEqual({ status: 405, cors: [] })
   })
 })
 

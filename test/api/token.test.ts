@@ -3,7 +3,6 @@ import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 
 import * as client from 'openid-client'
 import {
   basicCredentials,
-  formOf,
   type OAuthInstance,
   type Robot,
   seen,
@@ -87,14 +86,6 @@ describe('the token response', () => {
       },
     })
   })
-
-  it.each(['text/html', 'text/html,application/xhtml+xml;q=0.9', 'image/png', '*/*'])(
-    'is JSON for a client that accepts %s',
-    async (accept) => {
-      const response = await instance.postForm(formOf(robot), { accept })
-      expect(await seen(response)).toMatchObject({ status: 200, contentType: 'application/json; charset=utf-8' })
-    },
-  )
 })
 
 describe('the access token', () => {
@@ -123,11 +114,6 @@ describe('the access token', () => {
     // The time of the instance goes by a monotonic clock, which may be a moment behind or ahead when a second begins.
     expect(claims.iat).toBeGreaterThanOrEqual(before - 1)
     expect(claims.iat).toBeLessThanOrEqual(after + 1)
-  })
-
-  it('has another jti each time', async () => {
-    const tokens = await Promise.all(Array.from({ length: 20 }, () => instance.accessToken(robot)))
-    expect(new Set(tokens.map((token) => decodeJwt(token).jti)).size).toBe(20)
   })
 
   it('is good until exp and refused from then on', async () => {
@@ -175,11 +161,5 @@ describe('a service user with several secrets', () => {
     )
     expect([inForm.status, inHeader.status]).toEqual([status, status])
     expect((await instance.requestToken(user)).status).toBe(200)
-  })
-
-  it('cannot use the secret of another user', async () => {
-    const other = await instance.addRobot()
-    const response = await instance.requestToken({ ...robot, clientSecret: other.clientSecret })
-    expect(response.status).toBe(401)
   })
 })

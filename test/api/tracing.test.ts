@@ -1,6 +1,3 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
@@ -158,45 +155,6 @@ describe('a server with a collector of traces', () => {
     expect((await ask(server)).status).toBe(200)
     await server.stop()
     expect(server.output().stderr.match(/traces could not be sent to the collector/g)).toHaveLength(1)
-  })
-
-  it('stops cleanly when the collector cannot be reached', async () => {
-    const collector = await collect()
-    const server = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
-    await collector.stop()
-    expect((await ask(server)).status).toBe(200)
-    await server.stop()
-    expect(server.output().stderr).toContain('traces could not be sent')
-  })
-
-  it('stops cleanly when the collector does not answer', async () => {
-    const collector = await collect(null)
-    const server = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
-    expect((await ask(server)).status).toBe(200)
-    await server.stop()
-    await eventually(() => expect(collector.bodies).toHaveLength(1))
-    expect(server.output().stderr).toContain('traces could not be sent')
-  })
-
-  it('stops cleanly when the collector answers byte by byte', async () => {
-    const collector = createServer((request, response) => {
-      request.resume()
-      response.writeHead(200)
-      const drip = setInterval(() => response.write(' '), 100)
-      response.on('close', () => clearInterval(drip))
-    })
-    collector.listen(0, '127.0.0.1')
-    await once(collector, 'listening')
-    const { port } = collector.address() as AddressInfo
-    try {
-      const server = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` })
-      await ask(server)
-      await server.stop()
-      expect(server.output().stderr).toContain('the last traces could not be sent')
-    } finally {
-      collector.closeAllConnections()
-      collector.close()
-    }
   })
 
   it('does not start with a sampler that does not exist', async () => {

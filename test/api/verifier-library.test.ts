@@ -88,15 +88,6 @@ describe('a verifier', () => {
     await expect(verifier().verify(jwt)).rejects.toEqual(invalid('the access token is meant for another service'))
   })
 
-  it('refuses a token that has expired, a few seconds after that', async () => {
-    const jwt = await token()
-    runtime.advance(decodeJwt(jwt).exp! * 1000 - runtime.now() + 4_999)
-    const own = verifier()
-    await own.verify(jwt)
-    runtime.advance(1)
-    await expect(own.verify(jwt)).rejects.toEqual(invalid('the access token has expired'))
-  })
-
   it.each<[string, (jwt: string) => string]>([
     ['another signature', (jwt) => `${jwt.slice(0, -8)}AAAAAAAA`],
     ['no signature', (jwt) => `${btoa('{"alg":"none","typ":"at+jwt"}')}.${jwt.split('.')[1]}.`],
@@ -126,17 +117,6 @@ describe('a verifier', () => {
     expect(await own.requiring({}).verify(plain)).toMatchObject({ roles: [] })
   })
 
-  it('takes the role of its own project only', async () => {
-    const { project } = await admin.projects.createProject({ name: 'other' })
-    const other = { userId: robot.userId, projectId: project!.projectId, role: 'writer' }
-    await admin.projects.addProjectRole(other)
-    await admin.users.grantProjectRole(other)
-    const jwt = await token(`${ROLES} urn:service:iam:org:project:id:${other.projectId}:aud`)
-    const own = createVerifier({ issuer: server.baseUrl, audience: other.projectId, requiredRoles: ['writer'] })
-    expect((await own.verify(jwt)).roles).toEqual(['writer'])
-    await expect(own.requiring({ requiredRoles: ['reader'] }).verify(jwt)).rejects.toMatchObject({ status: 403 })
-  })
-
   it.each([
     [undefined, 'missing_token', ''],
     ['Basic dXNlcjpwYXNz', 'missing_token', ''],
@@ -151,12 +131,6 @@ describe('a verifier', () => {
       code,
       headers: { 'www-authenticate': `Bearer realm="${server.baseUrl}"${challenge}` },
     })
-  })
-
-  it('must know for whom it verifies', () => {
-    expect(() => verifier({ audience: '' })).toThrow('audience must be the id of the project')
-    expect(() => verifier({ requiredScopes: ['a"b'] })).toThrow('requiredScopes')
-    expect(() => verifier({ issuer: 'http://id.example.com' })).toThrow('issuer must be the base URL')
   })
 })
 
@@ -232,10 +206,6 @@ describe('a service', () => {
       status: 403,
       challenge: expect.stringContaining('scope="orders:read"'),
     })
-  })
-
-  it('without the middleware gets no token', () => {
-    expect(() => own.tokenOf({})).toThrow('put a middleware in front')
   })
 })
 

@@ -1,6 +1,5 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import { Code, ConnectError } from '@connectrpc/connect'
-import { status } from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
@@ -10,7 +9,7 @@ import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { State } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
 import { type Administration, administrationOf, refusalOf } from '../support/administration.ts'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
-import { callWithGrpcJs, clientOf, TRANSPORTS, type TransportName } from '../support/web-key-client.ts'
+import { clientOf, TRANSPORTS, type TransportName } from '../support/web-key-client.ts'
 
 const SERVICE = 'iam.webkey.v2.WebKeyService'
 const ED25519 = { config: { case: 'ed25519', value: {} } } as const
@@ -101,19 +100,6 @@ describe('the web key service, version 2', () => {
     expect(await refusalOf(stranger.rotateWebKey({}))).toMatchObject({
       code: 'Unauthenticated',
       reason: 'TOKEN_MISSING',
-    })
-  })
-
-  it('serves a gRPC client that is not ours', async () => {
-    const { token } = await administration()
-    const { listWebKeys, revokeWebKey, rotateWebKey } = WebKeyService.method
-    const { listenUrl } = instance.keyturn
-    expect((await callWithGrpcJs(listenUrl, token, listWebKeys, {})).webKeys.length).toBeGreaterThan(0)
-    await expect(callWithGrpcJs(listenUrl, token, revokeWebKey, { keyId: 'nothing' })).rejects.toMatchObject({
-      code: status.NOT_FOUND,
-    })
-    await expect(callWithGrpcJs(listenUrl, null, rotateWebKey, {})).rejects.toMatchObject({
-      code: status.UNAUTHENTICATED,
     })
   })
 
@@ -309,51 +295,6 @@ describe('changing the rotation policy', () => {
     const answer = await update(policy, ...paths)
     expect({ status: answer.status, code: answer.body.code }).toEqual({ status: 400, code: 'invalid_argument' })
     expect(answer.text).toContain(message)
-  })
-
-  it('limits how many steps of the schedule are told', async () => {
-    const { keys } = await administration()
-    expect((await keys.getRotationSchedule({ count: 100 })).steps).toHaveLength(100)
-    for (const count of [101, -1]) {
-      expect(await refusalOf(keys.getRotationSchedule({ count }))).toMatchObject({ reason: 'INVALID_ARGUMENT' })
-    }
-  })
-})
-
-describe('previewing a rotation policy', () => {
-  const preview = async (policy: object | undefined, updateMask: string | undefined, count = 100) => {
-    const { post } = await administration()
-    const request = { count, ...(policy && { policy }), ...(updateMask !== undefined && { updateMask }) }
-    return post(`${SERVICE}/GetRotationSchedule`, request)
-  }
-  const activations = (body: Record<string, unknown>) =>
-    (body.steps as { kind: string; date: string }[])
-      .filter(({ kind }) => kind === 'ROTATION_STEP_KIND_ACTIVATE')
-      .map(({ date }) => Date.parse(date))
-
-  it('returns the steps that would follow, and changes nothing', async () => {
-    const { keys } = await administration()
-    const before = await keys.getRotationPolicy({})
-    const { status, body } = await preview({ rotationInterval: '2592000s' }, 'rotationInterval')
-    const [first = 0, second = 0] = activations(body)
-    expect({ status, interval: second - first }).toEqual({ status: 200, interval: 30 * 86_400_000 })
-    expect(await keys.getRotationPolicy({})).toEqual(before)
-  })
-
-  it('returns the warnings about a kind that there is no key of', async () => {
-    const config = { ecdsa: { curve: 'ECDSA_CURVE_P521' } }
-    expect((await preview({ config }, 'config')).body.warnings).toContainEqual(expect.stringContaining('P-521'))
-    expect((await preview(undefined, undefined)).body.warnings ?? []).toEqual([])
-  })
-
-  it('is refused as the change would be', async () => {
-    const { status, body } = await preview({ publishAhead: '1s' }, 'publishAhead')
-    expect({ status, message: body.message }).toEqual({
-      status: 400,
-      message: expect.stringContaining('publish_ahead must be at least'),
-    })
-    expect((await preview({ publishAhead: '1s' }, undefined)).status).toBe(400)
-    expect((await preview(undefined, 'publishAhead')).status).toBe(400)
   })
 })
 

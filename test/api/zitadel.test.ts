@@ -1,9 +1,6 @@
 /**
  * The services for clients of ZITADEL over sockets. Its real clients are in `test/clients`.
  */
-import { once } from 'node:events'
-import { connect } from 'node:http2'
-import { json } from 'node:stream/consumers'
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
@@ -139,18 +136,6 @@ describe('the kind of a key', () => {
       value: { bits: RSABits.RSA_BITS_2048, hasher: RSAHasher.RSA_HASHER_SHA256 },
     })
   })
-
-  it.each([
-    ['no curve', { ecdsa: {} }],
-    ['the name of a curve that is in no published message', { ecdsa: { curve: 'ECDSA_CURVE_P521' } }],
-    ['an enum value that is not defined', { rsa: { bits: 9 } }],
-    ['the wrapper of another service', { config: ED25519 }],
-  ])('is refused, and not guessed, with %s', async (_, request) => {
-    expect(await call(`${V2}/CreateWebKey`, request)).toMatchObject({
-      status: 400,
-      body: { code: 'invalid_argument' },
-    })
-  })
 })
 
 describe('deleting a key', () => {
@@ -161,18 +146,6 @@ describe('deleting a key', () => {
       body: { deletionDate: expect.stringMatching(/Z$/) },
     })
     expect(await refusalOf(admin.keys.getWebKey({ keyId: id }))).toMatchObject({ code: 'NotFound' })
-  })
-
-  it('succeeds again, without a date and without an event', async () => {
-    const id = await newKey()
-    await call(`${V2}/DeleteWebKey`, { id })
-    expect(await call(`${V2}/DeleteWebKey`, { id })).toMatchObject({ status: 200, body: {} })
-    expect(await call(`${V2}/DeleteWebKey`, { id: 'never-was' })).toMatchObject({ status: 200, body: {} })
-    const { events } = await admin.audit.listAuditEvents({ resource: `web_keys/${id}` })
-    expect(events.map(({ action, outcome }) => [action, outcome])).toEqual([
-      [`${V2}/DeleteWebKey`, 'ok'],
-      [`${V2}/CreateWebKey`, 'ok'],
-    ])
   })
 
   it('of an initial key is still refused in the services of Keyturn [Spec §4.3 rule 4]', async () => {
@@ -207,11 +180,6 @@ describe('a caller', () => {
       status: 401,
       body: { code: 'unauthenticated' },
     })
-  })
-
-  it('who activates a key that does not exist is told so', async () => {
-    expect(await call(`${V2}/ActivateWebKey`, { id: 'x' })).toMatchObject({ status: 404, body: { code: 'not_found' } })
-    expect(await call(`${V2}/ActivateWebKey`, {})).toMatchObject({ status: 400, body: { code: 'invalid_argument' } })
   })
 })
 
@@ -259,47 +227,6 @@ describe('the REST paths', () => {
     expect(anonymous).toMatchObject({ status: 401, body: { code: 16 } })
     expect(anonymous.headers.get('www-authenticate')).toMatch(/^Bearer resource_metadata=/)
   })
-
-  it('take an id as one percent-encoded segment', async () => {
-    expect(await send('POST', '/v2beta/web_keys/a%2Fb%20c/activate')).toMatchObject({
-      status: 404,
-      body: { message: 'there is no web key "a/b c"' },
-    })
-    expect((await send('POST', '/v2beta/web_keys/a/b/activate')).status).toBe(404)
-    expect((await send('DELETE', '/v2/web_keys/')).body).toMatchObject({ code: 12 })
-  })
-
-  it('ignore a body where the path has the message, and finish the stream over HTTP/2', async () => {
-    const session = connect(instance.keyturn.listenUrl)
-    try {
-      const request = session.request({
-        ':method': 'POST',
-        ':path': '/v2beta/web_keys/x/activate',
-        authorization: `Bearer ${token}`,
-        'content-type': 'text/plain',
-        'content-encoding': 'br',
-      })
-      const closed = once(request, 'close')
-      request.end('no message')
-      expect(await json(request)).toMatchObject({ code: 5 })
-      await closed
-    } finally {
-      session.close()
-    }
-  })
-
-  it('are logged without the id', async () => {
-    const id = await newKey()
-    const { headers } = await send('DELETE', `/v2/web_keys/${id}`)
-    // The line is written when the response has closed.
-    await eventually(() => {
-      const line = instance.keyturn
-        .output()
-        .stderr.split('\n')
-        .find((text) => text.includes(headers.get('x-request-id')!))
-      expect(JSON.parse(line ?? '{}')).toMatchObject({ method: 'DELETE', route: '/v2/web_keys/{id}', status: 200 })
-    })
-  })
 })
 
 describe('the scopes of ZITADEL', () => {
@@ -320,23 +247,6 @@ describe('the scopes of ZITADEL', () => {
       return claims
     }
     expect(await claimsOf('zitadel')).toEqual(await claimsOf('service'))
-  })
-
-  it.each([
-    ['a project of others', 'urn:zitadel:iam:org:project:id:00000000-0000-4000-8000-000000000000:aud'],
-    ['the name of this service in the place of an id', 'urn:zitadel:iam:org:project:id:service:aud'],
-    ['an organization', 'urn:zitadel:iam:org:id:1'],
-  ])('are refused for %s', async (_, scope) => {
-    const { client_id, client_secret } = await instance.keyturn.admin()
-    const response = await instance.postForm({ grant_type: 'client_credentials', client_id, client_secret, scope })
-    expect(response.status).toBe(400)
-    expect(await response.json()).toMatchObject({ error: 'invalid_scope' })
-  })
-
-  it('are granted in requests that oidc-provider answers, too', async () => {
-    const { client_id, client_secret, base_url: resource } = await instance.keyturn.admin()
-    const form = { grant_type: 'client_credentials', client_id, client_secret, scope: SCOPES, resource }
-    expect(await (await instance.postForm(form)).json()).toMatchObject({ scope: SCOPES })
   })
 })
 

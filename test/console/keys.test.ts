@@ -13,12 +13,17 @@ describeConsole('the keys in the console', (test) => {
     await dialog().getByRole('button', { name: verb }).click()
     await dialog().waitFor({ state: 'detached' })
   }
-  let first = ''
-  let second = ''
+  const newKey = async () => {
+    const { webKey } = await test.owner.keys.createWebKey({ config: { config: { case: 'rsa', value: {} } } })
+    return webKey!.keyId
+  }
+  const activeKey = async () => {
+    const { webKeys } = await test.owner.keys.listWebKeys({ states: [WebKeyState.ACTIVE] })
+    return webKeys[0]!.keyId
+  }
 
   it('are drawn on a timeline, with a table of the same facts', async () => {
-    const { webKeys } = await test.owner.keys.listWebKeys({})
-    first = webKeys[0]!.keyId
+    const first = await activeKey()
     await rowOf(first).getByText('active', { exact: true }).waitFor()
     const drawing = test.page.getByRole('img', { name: /^Timeline of the keys\. / })
     expect(await drawing.getAttribute('aria-label')).toContain(`Key ${shortened(first)}: signs since`)
@@ -26,7 +31,8 @@ describeConsole('the keys in the console', (test) => {
     expect(await drawing.textContent()).toContain('token valid 1 h')
   })
 
-  it('are created with the warnings about the first key of an algorithm', async () => {
+  it('are created, activated, rolled back and deleted, each after what a person has to know of it', async () => {
+    const first = await activeKey()
     await test.page.getByRole('button', { name: 'Create key' }).click()
     expect(await dialog().textContent()).not.toContain('The first key of an algorithm')
     await dialog().getByLabel('Kind of key').selectOption({ label: 'Ed25519 (EdDSA)' })
@@ -35,11 +41,9 @@ describeConsole('the keys in the console', (test) => {
     await confirm('Create key')
     await test.page.getByRole('status').getByText('is created and published').waitFor()
     const { webKeys } = await test.owner.keys.listWebKeys({ states: [WebKeyState.INITIAL] })
-    second = webKeys[0]!.keyId
+    const second = webKeys[0]!.keyId
     await rowOf(second).getByText('verifiers may not know it until').waitFor()
-  })
 
-  it('sign after a dialog that says until when the other key is needed', async () => {
     await rowOf(second).getByRole('button', { name: 'Activate' }).click()
     const text = await dialog().textContent()
     expect(text).toMatch(new RegExp(`${shortened(first)} stops signing.*Tokens that it signed need it until`))
@@ -49,49 +53,19 @@ describeConsole('the keys in the console', (test) => {
     await rowOf(first)
       .getByText(/tokens until .* still need it/)
       .waitFor()
-  })
 
-  it('are rolled back', async () => {
     await rowOf(first).getByRole('button', { name: 'Roll back' }).click()
     await confirm('Roll back')
     expect(await stateOf(first)).toBe(WebKeyState.ACTIVE)
     await rowOf(first).getByText('active', { exact: true }).waitFor()
-  })
 
-  it('have dialogs that close when the key is changed elsewhere', async () => {
-    const { webKey } = await test.owner.keys.createWebKey({ config: { config: { case: 'rsa', value: {} } } })
-    const { keyId } = webKey!
-    await rowOf(keyId).getByRole('button', { name: 'Activate' }).click()
-    await dialog()
-      .getByText(`${shortened(first)} stops signing`)
-      .waitFor()
-    await test.owner.keys.activateWebKey({ keyId })
-    await dialog().waitFor({ state: 'detached' })
-    await rowOf(second).getByRole('button', { name: 'Roll back' }).click()
-    await dialog()
-      .getByText(`${shortened(keyId)} stops signing`)
-      .waitFor()
-    await test.owner.keys.activateWebKey({ keyId: first })
-    await dialog()
-      .getByText(`${shortened(first)} stops signing`)
-      .waitFor()
-    await dialog().getByRole('button', { name: 'Cancel' }).click()
-    await rowOf(keyId).getByRole('button', { name: 'Delete' }).click()
-    await dialog().waitFor()
-    await test.owner.keys.deleteWebKey({ keyId })
-    await dialog().waitFor({ state: 'detached' })
-  })
-
-  it('are deleted after a warning about the tokens that still need them', async () => {
     await rowOf(second).getByRole('button', { name: 'Delete' }).click()
     expect(await dialog().textContent()).toMatch(
       /Tokens until .* still need this key\. Without it verifiers refuse them/,
     )
     await confirm('Delete')
     await rowOf(second).waitFor({ state: 'detached' })
-  })
 
-  it('are shown after they were deleted, as the audit trail has them', async () => {
     await test.page.getByLabel('Show deleted keys').check()
     await rowOf(second).getByText('deleted', { exact: true }).waitFor()
     expect(test.page.url()).toContain('deleted=shown')
@@ -114,9 +88,34 @@ describeConsole('the keys in the console', (test) => {
     await rowOf(second).waitFor({ state: 'detached' })
   })
 
+  it('have dialogs that close when the key is changed elsewhere', async () => {
+    const [first, second, keyId] = [await activeKey(), await newKey(), await newKey()]
+    for (const each of [second, first]) await test.owner.keys.activateWebKey({ keyId: each })
+    await rowOf(keyId).getByRole('button', { name: 'Activate' }).click()
+    await dialog()
+      .getByText(`${shortened(first)} stops signing`)
+      .waitFor()
+    await test.owner.keys.activateWebKey({ keyId })
+    await dialog().waitFor({ state: 'detached' })
+    await rowOf(second).getByRole('button', { name: 'Roll back' }).click()
+    await dialog()
+      .getByText(`${shortened(keyId)} stops signing`)
+      .waitFor()
+    await test.owner.keys.activateWebKey({ keyId: first })
+    await dialog()
+      .getByText(`${shortened(first)} stops signing`)
+      .waitFor()
+    await dialog().getByRole('button', { name: 'Cancel' }).click()
+    await rowOf(keyId).getByRole('button', { name: 'Delete' }).click()
+    await dialog().waitFor()
+    await test.owner.keys.deleteWebKey({ keyId })
+    await dialog().waitFor({ state: 'detached' })
+  })
+
   it('appear when they are created elsewhere', async () => {
-    const { webKey } = await test.owner.keys.createWebKey({ config: { config: { case: 'rsa', value: {} } } })
-    await rowOf(webKey!.keyId).getByText('initial', { exact: true }).waitFor()
+    await rowOf(await newKey())
+      .getByText('initial', { exact: true })
+      .waitFor()
   })
 
   it('rotate by a policy whose schedule is shown before it is set', async () => {
@@ -146,19 +145,23 @@ describeConsole('the keys in the console', (test) => {
       40, 21,
     ])
   })
+})
 
-  // The last one: the token of the administration is refused from then on.
-  it('are revoked only when that is confirmed, and another one signs', async () => {
-    await rowOf(first).getByRole('button', { name: 'Revoke' }).click()
-    expect(await dialog().textContent()).toContain('every client needs a new token')
-    const button = dialog().getByRole('button', { name: 'Revoke for good' })
+describeConsole('a leaked key in the console', (test) => {
+  it('is revoked only when that is confirmed, and another one signs', async () => {
+    const { webKeys } = await test.owner.keys.listWebKeys({})
+    const row = test.page.getByRole('row').filter({ hasText: shortened(webKeys[0]!.keyId) })
+    const dialog = test.page.getByRole('dialog')
+    await row.getByRole('button', { name: 'Revoke' }).click()
+    expect(await dialog.textContent()).toContain('every client needs a new token')
+    const button = dialog.getByRole('button', { name: 'Revoke for good' })
     expect(await button.isDisabled()).toBe(true)
-    await dialog().getByLabel('This cannot be undone').check()
+    await dialog.getByLabel('This cannot be undone').check()
     await button.click()
     await test.page.getByRole('status').getByText('is revoked').waitFor()
-    await rowOf(first).waitFor({ state: 'detached' })
+    await row.waitFor({ state: 'detached' })
     await test.page.getByLabel('Show revoked keys').check()
-    await rowOf(first).getByText('revoked', { exact: true }).waitFor()
+    await row.getByText('revoked', { exact: true }).waitFor()
     expect(test.page.url()).toContain('revoked=shown')
   })
 })

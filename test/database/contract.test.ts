@@ -33,4 +33,4 @@ afterAll(async () => {
   for (const name of made) await queryOnce(url, `drop database if exists ${name}`, [])
 })
 
-describeStore(new URL(url).host, openEmpty, { sequences: 5, changes: 12 })
+describeStore(new URL(url).host, openEmpty)

@@ -5,7 +5,6 @@ import { execFileSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
-  create,
   createFileRegistry,
   type DescEnum,
   type DescEnumValue,
@@ -17,15 +16,12 @@ import {
   type DescOneof,
   type DescService,
   fromBinary,
-  type MessageInitShape,
   toJson,
 } from '@bufbuild/protobuf'
 import { nestedTypes } from '@bufbuild/protobuf/reflect'
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
 import { getComments } from '@bufbuild/protoplugin'
-import { FieldRulesSchema } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { rulesInWords } from '../../scripts/rules-in-words.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
@@ -137,23 +133,4 @@ describe('the proto files for clients', () => {
       expect(options!.objcClassPrefix).toMatch(/^KT[A-Z]$/)
     },
   )
-})
-
-describe('the words for a rule', () => {
-  const inWords = (type: MessageInitShape<typeof FieldRulesSchema>['type']) =>
-    rulesInWords(create(FieldRulesSchema, { type: type! }), undefined)
-
-  it.each([
-    ['1 to 200 characters', { case: 'string', value: { minLen: 1n, maxLen: 200n } }],
-    ['at least 1 characters', { case: 'string', value: { minLen: 1n } }],
-    ['up to 200 characters', { case: 'string', value: { maxLen: 200n } }],
-    ['at least 0', { case: 'int32', value: { greaterThan: { case: 'gte', value: 0 } } }],
-  ] as const)('are %s', (words, type) => {
-    expect(inWords(type)).toEqual([words])
-  })
-
-  it('are never left out: a rule without any fails', () => {
-    expect(() => inWords({ case: 'string', value: { prefix: 'urn:' } })).toThrow('no words for prefix')
-    expect(() => inWords({ case: 'double', value: {} })).toThrow('no words for double')
-  })
 })

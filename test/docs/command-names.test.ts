@@ -56,24 +56,4 @@ describe('commands that are named for operators', () => {
     })
     expect(mistakes).toEqual([])
   })
-
-  it('are found in pages, alerts and manifests', () => {
-    const files = new Set(named.map(({ file }) => file))
-    for (const file of [
-      'README.md',
-      'docs/operations.md',
-      'docs/master-keys.md',
-      'deploy/prometheus/alerts.yml',
-      'deploy/kubernetes/README.md',
-      'docker-compose.yml',
-    ])
-      expect(files).toContain(file)
-  })
-
-  it('are told from commands and options that do not exist', () => {
-    expect(mistakeIn('keys retire KEY_ID')).toBe('keys has no command retire')
-    expect(mistakeIn('shine')).toBe('keyturn has no command shine')
-    expect(mistakeIn('keys list --shiny')).toBe('list has no option --shiny')
-    expect(mistakeIn('keys policy set --standby off')).toBeUndefined()
-  })
 })

@@ -205,26 +205,4 @@ describe('the commands of the documentation', () => {
       ['generate', 'status', 'rotate'].map((command) => `npx keyturn master-key ${command}`),
     )
   })
-
-  it('are run without a shell where they need none', () => {
-    const commands = [...PAGES, 'docs/master-keys.md'].flatMap((page) =>
-      blocksOf(page)
-        .filter(({ language }) => language === 'sh')
-        .flatMap(commandsOf)
-        .filter((command) => runnable(page, command) && /^ *npx keyturn /.test(command)),
-    )
-    expect(commands.filter((command) => !PLAIN_COMMAND.test(command))).toEqual([])
-  })
-
-  it('are found: each page but the last two has some', () => {
-    const counts = PAGES.map(
-      (page) =>
-        blocksOf(page)
-          .filter(({ language }) => language === 'sh')
-          .flatMap(commandsOf)
-          .filter((line) => line.startsWith('npx keyturn ')).length,
-    )
-    expect(counts).toHaveLength(8)
-    expect(counts.slice(0, -2).every((count) => count >= 5)).toBe(true)
-  })
 })

@@ -44,7 +44,6 @@ interface Dashboard {
 const alerts = (parse(read('deploy/prometheus/alerts.yml')) as { groups: { rules: Alert[] }[] }).groups.flatMap(
   ({ rules }) => rules,
 )
-const sections = [...read('docs/operations.md').matchAll(/^## (.+)$/gm)].map(([, title]) => title)
 const dashboard = JSON.parse(read('deploy/grafana/keyturn.json')) as Dashboard
 const targets = dashboard.panels.flatMap(({ title, targets = [] }) => targets.map((target) => ({ title, ...target })))
 
@@ -135,65 +134,10 @@ function unknownIn(expression: string): string[] {
   ]
 }
 
-describe('reading PromQL', () => {
-  it('finds metrics, labels and values, and no functions, words or ranges', () => {
-    expect(
-      referencesOf(
-        'sum by (job, le) (rate(a_total{x="1", y=~"b|c{2}"}[5m] offset 1h)) > 0.5 * max(b) and on (z) c:d == Inf',
-      ),
-    ).toEqual({
-      selectors: [
-        {
-          metric: 'a_total',
-          matchers: [
-            { label: 'x', operator: '=', value: '1' },
-            { label: 'y', operator: '=~', value: 'b|c{2}' },
-          ],
-        },
-        { metric: 'b', matchers: [] },
-        { metric: 'c:d', matchers: [] },
-      ],
-      groupedBy: ['job', 'le', 'z'],
-    })
-  })
-
-  it('makes a wrong name, label or value known', () => {
-    expect(unknownIn('sum by (colour) (rate(keyturn_tokens_total[5m]))')).toEqual(['colour', 'keyturn_tokens_total'])
-    expect(unknownIn('keyturn_web_keys{state="retired"} + keyturn_can_sign{state=~"x"}')).toEqual([
-      'keyturn_web_keys{state="retired"}',
-      'keyturn_can_sign{state=~"x"}',
-    ])
-  })
-})
-
 describe('deploy/prometheus/alerts.yml', () => {
   it.each(alerts.map((alert) => [alert.alert, alert] as const))('%s asks for what servers expose', (_, { expr }) => {
     expect(referencesOf(expr).selectors).not.toEqual([])
     expect(unknownIn(expr)).toEqual([])
-  })
-
-  it.each(alerts.map((alert) => [alert.alert, alert] as const))('%s says what to do', (_, alert) => {
-    expect(alert.for).toMatch(/^\d+[smh]$/)
-    expect(['critical', 'warning', 'info']).toContain(alert.labels.severity)
-    expect(alert.annotations.summary).not.toBe('')
-    const [, section] = /See "([^"]+)" in docs\/operations\.md\.$/.exec(alert.annotations.description) ?? []
-    expect(sections).toContain(section)
-  })
-
-  it('has a name of its own for each', () => {
-    expect(new Set(alerts.map(({ alert }) => alert)).size).toBe(alerts.length)
-  })
-})
-
-describe('deploy/prometheus/prometheus.yml', () => {
-  it('loads the alerts, and scrapes the job that they name', () => {
-    const config = parse(read('deploy/prometheus/prometheus.yml')) as {
-      rule_files: string[]
-      scrape_configs: { job_name: string }[]
-    }
-    expect(config.rule_files).toEqual(['alerts.yml'])
-    expect(config.scrape_configs.map(({ job_name }) => job_name)).toEqual(['keyturn'])
-    expect(read('deploy/prometheus/alerts.yml')).toContain('up{job="keyturn"}')
   })
 })
 
@@ -201,33 +145,6 @@ describe('deploy/grafana/keyturn.json', () => {
   it.each(targets.map(({ title, expr }) => [title, expr] as const))('%s: %s', (_, expr) => {
     expect(referencesOf(expr).selectors).not.toEqual([])
     expect(unknownIn(expr)).toEqual([])
-  })
-
-  it('names in legends only labels that the expression leaves', () => {
-    for (const { expr, legendFormat } of targets) {
-      const { selectors, groupedBy } = referencesOf(expr)
-      const left = /\bby\b/.test(expr)
-        ? groupedBy
-        : [...LABELS_OF_PROMETHEUS, ...selectors.flatMap(({ metric }) => labelsOf(samplesOf(metric)))]
-      const named = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label)
-      expect(left).toEqual(expect.arrayContaining(named))
-    }
-  })
-
-  it('finds jobs and instances by a metric that there is', () => {
-    const queries = dashboard.templating.list.map(({ query }) => (typeof query === 'string' ? query : query.query))
-    const metrics = queries.flatMap((query) => /label_values\((\w+)/.exec(query)?.[1] ?? [])
-    expect(metrics).toEqual(['keyturn_build_info', 'keyturn_build_info'])
-    expect(samplesOf('keyturn_build_info')).toHaveLength(1)
-  })
-
-  it('has panels with ids of their own that do not overlap', () => {
-    const { panels } = dashboard
-    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
-    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
-      Array.from({ length: w * h }, (_, i) => `${x + (i % w)},${y + Math.floor(i / w)}`),
-    )
-    expect(new Set(cells).size).toBe(cells.length)
   })
 })
 

@@ -33,29 +33,6 @@ describe('the documentation', () => {
   })
 })
 
-describe('the glossary', () => {
-  const entries = read('docs/glossary.md')
-    .split(/^- /m)
-    .slice(1)
-    .map((entry) => ({ entry, term: /^\*\*([^*]+)\*\*: /.exec(entry)?.[1] ?? entry }))
-  const terms = entries.map(({ term }) => term)
-
-  it('has each term once, in alphabetical order', () => {
-    const compare = new Intl.Collator('en').compare
-    expect(terms).toEqual([...new Set(terms)].sort(compare))
-    expect(terms.length).toBeGreaterThan(0)
-  })
-
-  it.each(entries)('says where the code of "$term" is', ({ entry }) => {
-    expect(codePathsIn(entry)).not.toEqual([])
-  })
-
-  it('is linked from the README and the architecture', () => {
-    expect(read('README.md')).toContain('](docs/glossary.md)')
-    expect(read('docs/architecture.md')).toContain('](glossary.md)')
-  })
-})
-
 /** The anchors of a page, as GitHub makes them. */
 function headingsOf(page: string): string[] {
   return [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>

@@ -59,24 +59,9 @@ describe('the software bill of materials', () => {
     bom = JSON.parse(stdout)
   })
 
-  it('is about this version of Keyturn', () => {
-    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-    expect(bom).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { name: 'keyturn', version } } })
-  })
-
   it('lists exactly what is shipped, also what development needs too', () => {
     const shipped = [...shippedPaths()].map((path) => `${nameOf(path)}@${packages[path]!.version}`)
     expect(shipped.filter((id) => /^(jose|pg|oidc-provider|zod)@/.test(id))).toHaveLength(4)
     expect(bom.components.map(({ name, version }) => `${name}@${version}`).sort()).toEqual([...new Set(shipped)].sort())
-  })
-
-  it('has the licence and the SHA-512 of each package', () => {
-    const integrities = new Set(Object.values(packages).map(({ integrity }) => integrity))
-    for (const { name, hashes, licenses } of bom.components) {
-      const texts = licenses.map(({ license, expression }) => license?.id ?? expression ?? '')
-      expect(`${name} ${texts.filter(Boolean)}`).toMatch(/ \S+/)
-      expect(hashes.map(({ alg }) => alg)).toEqual(['SHA-512'])
-      expect(integrities).toContain(`sha512-${Buffer.from(hashes[0]!.content, 'hex').toString('base64')}`)
-    }
   })
 })

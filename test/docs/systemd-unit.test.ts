@@ -3,7 +3,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { readConfig } from '../../src/config/read-config.ts'
-import { STOP_LIMIT } from '../../src/server/stop-limit.ts'
 import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
 import { itUnless } from '../support/unless.ts'
 
@@ -35,21 +34,6 @@ describe('the systemd unit', () => {
   const settings = settingsOf(read(PATH))
   const one = (key: string) => settings.get(key)?.[0] ?? ''
   const page = read('docs/install.md')
-  const manifest = JSON.parse(read('package.json')) as {
-    bin: { keyturn: string }
-    scripts: { start: string }
-    files: string[]
-  }
-
-  it('starts the program of the package where the page installs it, with the flags of npm start', () => {
-    const [, , ...start] = manifest.scripts.start.split(' ')
-    const flags = start.filter((word) => word.startsWith('--'))
-    const program = `/opt/keyturn/node_modules/keyturn/${manifest.bin.keyturn}`
-    expect(one('ExecStart')).toBe(['/usr/bin/node', ...flags, program, 'serve'].join(' '))
-    expect(page).toContain('npm install --prefix /opt/keyturn keyturn')
-    expect(page).toContain(`/opt/keyturn/node_modules/keyturn/${PATH}`)
-    expect(manifest.files).toContain('deploy/systemd')
-  })
 
   itUnless(noSystemd())('has nothing to complain about for systemd', async () => {
     const folder = await temporaryFolder()
@@ -85,19 +69,5 @@ describe('the systemd unit', () => {
     const credentials = (settings.get('LoadCredential') ?? []).map((text) => text.split(':'))
     expect(credentials.map(([name]) => name)).toEqual(['master-keys', 'admin.json'])
     for (const [, file] of credentials) expect(page).toContain(`> ${file}\n`)
-  })
-
-  it('gives a server longer to stop than it may take, and the signal to that process alone', () => {
-    const drain = readConfig({}, {}).drainSeconds * 1000
-    expect(Number.parseInt(one('TimeoutStopSec'), 10) * 1000).toBeGreaterThan(drain + STOP_LIMIT)
-    expect(one('KillMode')).toBe('mixed')
-  })
-
-  it('runs without privileges, and writes below one folder', () => {
-    expect(one('DynamicUser')).toBe('yes')
-    expect(one('ProtectSystem')).toBe('strict')
-    expect(one('CapabilityBoundingSet')).toBe('')
-    expect(settings.get('Environment')).toContain(`KEYTURN_DATA_DIR=%S/${one('StateDirectory')}`)
-    expect(settings.has('ReadWritePaths')).toBe(false)
   })
 })

@@ -9,11 +9,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { SignJWT } from 'jose'
 import pg from 'pg'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { createCredentialUses } from '../../src/storage/identities/credential-uses.ts'
-import { openDatabase } from '../../src/storage/postgres/database.ts'
-import { type Administration, administrationOf, SERVICES } from '../support/administration.ts'
-import { AuditFollower } from '../support/audit-follower.ts'
-import { openBrowser } from '../support/console-browser.ts'
+import { type Administration, administrationOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   type Keyturn,
@@ -23,7 +19,6 @@ import {
   startKeyturnInProcess,
   temporaryFolder,
 } from '../support/keyturn.ts'
-import { createRecordingLog } from '../support/log.ts'
 import { type PostgresVersion, startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { describeUnless } from '../support/unless.ts'
 
@@ -262,130 +257,6 @@ export function describeTwoRoles({
       await projects('RemoveProjectScope', { projectId, scope: 'stock' })
       await projects('RemoveProjectAudience', { projectId, audience: 'https://stock.example' })
       await projects('DeleteProject', { projectId })
-    })
-
-    it('let it plan, apply, prune and export a configuration', async () => {
-      const configurations = (method: string, request: object) => call(`iam.config.v2.ConfigService/${method}`, request)
-      const issuer = 'https://configured.example'
-      const configuration = {
-        projects: [{ name: 'configured', roles: ['a'], scopes: ['b'], audiences: ['urn:configured'] }],
-        trustedIssuers: [{ issuer, keys: { discovery: {} } }],
-        serviceUsers: [
-          {
-            project: 'configured',
-            name: 'robot',
-            projectRoles: [{ project: 'configured', roles: ['a'] }],
-            scopes: ['b'],
-            instanceRoles: ['INSTANCE_ROLE_IAM_OWNER_VIEWER'],
-            federatedIdentities: [{ issuer, subject: 'robot' }],
-            clientCertificates: [{ match: { sanDns: 'robot.example' } }],
-          },
-        ],
-        rotationPolicy: { enabled: false },
-      }
-      const label = 'two-roles'
-      await configurations('PlanConfiguration', { configuration, label })
-      await configurations('ApplyConfiguration', { configuration, label })
-      await configurations('ExportConfiguration', { label })
-      const [robot] = configuration.serviceUsers
-      const lessRobot = { project: robot!.project, name: robot!.name, enabled: false, tokenClaims: '{"a":1}' }
-      const less = { ...configuration, projects: [{ name: 'configured' }], serviceUsers: [lessRobot] }
-      await configurations('ApplyConfiguration', { configuration: less, label })
-      await configurations('ApplyConfiguration', { configuration: {}, label, prune: true })
-    })
-
-    it('let people sign in at the console, use it and sign out', async () => {
-      const console = <T = object>(method: string, request: object = {}) =>
-        call<T>(`iam.console.v2.ConsoleService/${method}`, request)
-      const browsers = [openBrowser(server), openBrowser(server)]
-      for (const browser of browsers) {
-        const { url } = await console<{ url: string }>('CreateSignInLink')
-        expect((await browser.signIn(new URL(url).hash.slice('#code='.length))).status).toBe(204)
-      }
-      await postgres.query(
-        `update console_sessions set last_use_date = last_use_date - interval '90 s'`,
-        [],
-        urlAs('owner'),
-      )
-      const [first, second] = browsers
-      expect((await first!.call('iam.instance.v2.InstanceService/GetInstance')).status).toBe(200)
-      expect((await second!.send('/console/session', { method: 'DELETE' })).status).toBe(204)
-      const { sessions } = await console<{ sessions: { sessionId: string }[] }>('ListSessions')
-      for (const { sessionId } of sessions) await console('RevokeSession', { sessionId })
-      expect((await first!.call('iam.instance.v2.InstanceService/GetInstance')).status).toBe(401)
-    })
-
-    it('let a server rotate, revoke and delete keys, by the old API and by the new one', async () => {
-      type Keys = { readonly webKeys: { readonly keyId: string; readonly state: string }[] }
-      const keys = <T = Keys>(method: string, request: object = {}) =>
-        call<T>(`iam.webkey.v2.WebKeyService/${method}`, request)
-      const beta = <T>(method: string, request: object = {}) =>
-        call<T>(`iam.webkey.v2beta.WebKeyService/${method}`, request)
-      const { policy } = await keys<{ policy: object }>('GetRotationPolicy')
-      await keys('UpdateRotationPolicy', { policy: { ...policy, keepStandby: false }, updateMask: 'keepStandby' })
-      await keys('GetRotationSchedule')
-
-      const { webKey } = await keys<{ webKey: { keyId: string } }>('CreateWebKey', { config: { ed25519: {} } })
-      const { webKeys: before } = await keys('ListWebKeys')
-      await keys('GetWebKey', { keyId: webKey.keyId })
-      await keys('ActivateWebKey', { keyId: webKey.keyId })
-      const old = before.find(({ state }) => state === 'WEB_KEY_STATE_ACTIVE')!
-      await keys('DeleteWebKey', { keyId: old.keyId })
-      // With the key its tokens are gone.
-      admin = await administrationOf(server)
-      const { details } = await beta<{ details: { keyId: string } }>('CreateWebKey', { config: { ed25519: {} } })
-      await beta('ActivateWebKey', { keyId: details.keyId })
-      await beta('ListWebKeys')
-      await beta('DeleteWebKey', { keyId: webKey.keyId })
-      admin = await administrationOf(server)
-      await keys('RevokeWebKey', { keyId: details.keyId })
-      admin = await administrationOf(server)
-      await keys('RotateWebKey')
-      await call('iam.audit.v2.AuditService/ListAuditEvents', { pageSize: 1000 })
-      const follower = new AuditFollower(admin.audit, {})
-      await eventually(() => expect(follower.responses).toBeGreaterThan(0))
-      await follower.stop()
-      called.add('iam.audit.v2.AuditService/FollowAuditEvents')
-      await call('iam.instance.v2.InstanceService/GetInstance')
-      // Written a few seconds later, by the runtime role.
-      await eventually(async () => {
-        const { instance } = await call<{ instance: { replicas?: object[] } }>(
-          'iam.instance.v2.InstanceService/GetInstance',
-        )
-        expect(instance.replicas).toHaveLength(1)
-      })
-
-      const all = SERVICES.flatMap(({ typeName, methods }) => methods.map(({ name }) => `${typeName}/${name}`))
-      expect([...called].sort()).toEqual(all.sort())
-    })
-
-    it('let it keep the trail of refusals and delete old events, and old marks of assertions', async () => {
-      const refused = await fetch(`${server.listenUrl}/iam.webkey.v2.WebKeyService/ListWebKeys`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: '{}',
-      })
-      expect(refused.status).toBe(401)
-      await eventually(async () => {
-        const rows = await postgres.query<{ outcome: string; old: boolean }>(
-          `select outcome, event_date < now() - interval '1 year' as old from audit_events`,
-          [],
-          urlAs('owner'),
-        )
-        expect(rows.map(({ outcome }) => outcome)).toContain('TOKEN_MISSING')
-        expect(rows.filter(({ old }) => old)).toEqual([])
-      })
-
-      const database = await openDatabase({ url: urlAs('runtime'), log: createRecordingLog() })
-      try {
-        const uses = createCredentialUses(database)
-        // One of them deletes what has expired.
-        for (let use = 0; use < 100; use += 1) await uses.useAssertionOnce(`used-${use}`, new Date(0))
-        const marks = await postgres.query(`select id from used_assertions where id like 'used-%'`, [], urlAs('owner'))
-        expect(marks.length).toBeLessThan(100)
-      } finally {
-        await database.close()
-      }
     })
 
     it('let the commands for operators work, but nothing change the schema, its record or the trail', async () => {

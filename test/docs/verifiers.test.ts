@@ -2,11 +2,8 @@
  * How long the verifier of the documentation trusts a key that was revoked, and what the cache of jose does without the
  * setting that is documented. Its cache goes by `Date.now`, which is set here.
  */
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { symlink, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { createRemoteJWKSet, decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose'
@@ -73,43 +70,5 @@ describe('a key that is revoked right after a verifier fetched the key set', () 
     await expect(after(CACHE_TIME, () => documented(token))).rejects.toEqual(NO_KEY)
     await after(2 * CACHE_TIME - 1, () => withDefaults(token))
     await expect(after(2 * CACHE_TIME, () => withDefaults(token))).rejects.toEqual(NO_KEY)
-  })
-})
-
-describe('a key set that says how old it is and for how long it may be kept', () => {
-  it('is kept by jose for its own setting, counted from when it came [RFC 9111 §4.2]', async () => {
-    const token = await requestToken(await server.admin(), projectScope)
-    const document = await (await fetch(new URL(KEY_SET, server.listenUrl))).text()
-    let fetched = 0
-    const replica = createServer((_, res) => {
-      fetched += 1
-      res.writeHead(200, { 'cache-control': 'max-age=60, must-revalidate', age: '59' }).end(document)
-    }).listen(0, '127.0.0.1')
-    await once(replica, 'listening')
-    try {
-      const url = `http://127.0.0.1:${(replica.address() as AddressInfo).port}`
-      const keySet = createRemoteJWKSet(new URL(url), { cacheMaxAge: CACHE_TIME })
-      await after(0, () => jwtVerify(token, keySet))
-      await after(CACHE_TIME - 1, () => jwtVerify(token, keySet))
-      expect(fetched).toBe(1)
-      await after(CACHE_TIME, () => jwtVerify(token, keySet))
-      expect(fetched).toBe(2)
-    } finally {
-      replica.closeAllConnections()
-      await new Promise((closed) => replica.close(closed))
-    }
-  })
-
-  it('is fetched again by jose for an unknown key when its copy is 30 seconds old, and not before', async () => {
-    const keySet = createRemoteJWKSet(new URL(KEY_SET, server.baseUrl), { cacheMaxAge: CACHE_TIME })
-    await after(0, async () => jwtVerify(await requestToken(await server.admin(), projectScope), keySet))
-    const { keys } = await administrationOf(server)
-    const { webKey } = await keys.createWebKey({ config: { config: { case: 'ed25519', value: {} } } })
-    await keys.activateWebKey({ keyId: webKey!.keyId })
-    const token = await requestToken(await server.admin(), projectScope)
-    expect(decodeProtectedHeader(token).kid).toBe(webKey!.keyId)
-
-    await expect(after(29_999, () => jwtVerify(token, keySet))).rejects.toEqual(NO_KEY)
-    await after(30_000, () => jwtVerify(token, keySet))
   })
 })

@@ -7,16 +7,11 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
-import { migrate } from '../../src/storage/migrations/migrate.ts'
-import { openEmbeddedDatabase } from '../support/embedded-database.ts'
 import { eventually } from '../support/eventually.ts'
-import { keyOperations } from '../support/key-operations.ts'
 import { type KeyturnProcess, runKeyturn, startKeyturn } from '../support/keyturn.ts'
-import { createRecordingLog } from '../support/log.ts'
 import { describeUnless } from '../support/unless.ts'
 import { requestToken } from '../support/web-key-client.ts'
 import { mountSmallDisk, type SmallDisk, whyNoSmallDisk } from './small-disk.ts'
-import { fillWriteAheadLog } from './write-ahead-log.ts'
 
 const DISK_MEGABYTES = 160
 
@@ -147,31 +142,6 @@ describeUnless(whyNoSmallDisk())('a full disk under the embedded database', () =
       expect(await (await start()).keyIds()).toHaveLength(1)
     } finally {
       full.unmount()
-    }
-  })
-
-  // PostgreSQL ends, and is started again until there is space for its recovery.
-  it('stops PostgreSQL when its log needs a new file: what was committed is there after the recovery', async () => {
-    const log = createRecordingLog()
-    const database = await openEmbeddedDatabase(dataDir, log)
-    try {
-      await migrate(database)
-      const keys = keyOperations(database)
-      const created = await keys.create()
-      disk.fill()
-      await fillWriteAheadLog(database)
-
-      await expect(keys.look()).rejects.toMatchObject({ code: 'storage_unavailable' })
-      await eventually(() => expect(log.lines.join('\n')).toContain('No space left on device'))
-      disk.clear()
-      const recovered = await eventually(() => keys.look()).catch((cause: unknown) => {
-        throw new Error(`PostgreSQL did not recover:\n${log.lines.join('\n')}`, { cause })
-      })
-      expect(recovered.ring).toEqual([created])
-      await keys.create()
-      expect((await keys.look()).ring).toHaveLength(2)
-    } finally {
-      await database.close()
     }
   })
 })

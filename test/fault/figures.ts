@@ -79,13 +79,13 @@ interface Gap {
 }
 
 /** The times between the moments of a span. */
-export function gapsBetween(moments: readonly number[], [from, to]: readonly [number, number]): readonly Gap[] {
+function gapsBetween(moments: readonly number[], [from, to]: readonly [number, number]): readonly Gap[] {
   const times = moments.filter((time) => time >= from && time <= to).sort((a, b) => a - b)
   return times.map((until, index) => ({ until, millis: until - (times[index - 1] ?? until) }))
 }
 
 /** For each fault, the longest gap that ended after it and before the next one. */
-export function longestGapPerFault(gaps: readonly Gap[], faults: readonly { readonly at: number }[]): number[] {
+function longestGapPerFault(gaps: readonly Gap[], faults: readonly { readonly at: number }[]): number[] {
   return faults.map(({ at }, index) => {
     const next = faults[index + 1]?.at ?? Number.POSITIVE_INFINITY
     return longestOf(gaps.filter(({ until }) => until > at && until <= next))

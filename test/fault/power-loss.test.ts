@@ -2,8 +2,8 @@
  * The loss of power under a server with an embedded database: the data directory is on a disk with a volatile write cache, and
  * the server is started again on what a cut leaves there. See `volatile-disk.ts` for why that is what a real cut may leave.
  *
- * `POWER_CUTS` is how often the power is cut, 4 by default, and half as often during a first start. `POWER_CUT_SEED` repeats
- * the choice of moments and of lost blocks, though not the timing of the processes.
+ * `POWER_CUTS` is how often the power is cut, 4 by default. `POWER_CUT_SEED` repeats the choice of moments and of lost blocks, though not
+ * the timing of the processes.
  */
 import { mkdtempSync } from 'node:fs'
 import { readFile, rm } from 'node:fs/promises'
@@ -26,7 +26,6 @@ import {
 } from './volatile-disk.ts'
 
 const CUTS = Number(process.env.POWER_CUTS ?? 4)
-const FIRST_START_CUTS = Math.ceil(CUTS / 2)
 const SEED = Number(process.env.POWER_CUT_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const DISK_MEGABYTES = 400
 /** How many changes are acknowledged from one cut to the next, at most. */
@@ -62,11 +61,10 @@ describeUnless(await whyNoVolatileDisk())('a loss of power under the embedded da
     return { mounted, ...(await start(mounted)) }
   }
 
-  /** Stops a server and takes its disk away, which may have something to do before. */
-  async function stop({ server, mounted }: { server: Keyturn; mounted: MountedDisk }, before?: Promise<unknown>) {
+  /** Stops a server and takes its disk away. */
+  async function stop({ server, mounted }: { server: Keyturn; mounted: MountedDisk }) {
     servers.splice(servers.indexOf(server), 1)
     expect(await server.stop()).toBe(0)
-    await before
     disks.splice(disks.indexOf(mounted), 1)
     await mounted.unmount()
   }
@@ -117,33 +115,5 @@ describeUnless(await whyNoVolatileDisk())('a loss of power under the embedded da
       }
     },
     (CUTS + 1) * CUT_TIMEOUT,
-  )
-
-  it(
-    `lets a first start that was cut off be done again (POWER_CUT_SEED=${SEED})`,
-    async () => {
-      const random = createRandom(SEED)
-      const nextSeed = () => Math.floor(random() * 2 ** 32)
-      const undisturbed = await mountDisk()
-      const { writes: before } = await undisturbed.cutPower({ image, seed: nextSeed(), afterWrites: 0 })
-      const started = await start(undisturbed)
-      const { writes: after } = await undisturbed.cutPower({ image, seed: nextSeed(), afterWrites: 0 })
-      await stop({ mounted: undisturbed, ...started })
-
-      for (let cut = 1; cut <= FIRST_START_CUTS; cut += 1) {
-        // Most are near the end: there are the instance, its master key and its credentials.
-        const afterWrites = Math.ceil((after - before) * (1 - random() ** 3))
-        const disk = await mountDisk()
-        const cutting = disk.cutPower({ image, seed: nextSeed(), afterWrites })
-        // It makes the rest of the writes while it stops, if this start makes fewer than the first one.
-        const stopped = start(disk).then((started) => stop({ mounted: disk, ...started }, cutting))
-        const [{ cached, lost }] = await Promise.all([cutting, stopped])
-        process.stdout.write(
-          `power cut ${cut}: after ${afterWrites} of ${after - before} writes, ${lost} of ${cached} blocks in the cache lost\n`,
-        )
-        await stop(await startOnImage())
-      }
-    },
-    (FIRST_START_CUTS + 1) * 2 * CUT_TIMEOUT,
   )
 })

@@ -40,7 +40,7 @@ export interface Regions {
 }
 
 /** Makes a primary and a standby that follows it, both running and empty. */
-export async function createStandby(): Promise<{
+async function createStandby(): Promise<{
   readonly primary: PostgresServer
   readonly standby: PostgresServer
 }> {

@@ -1,6 +1,5 @@
 /**
  * A server that starts again on its data directory, after it was killed and after it was stopped; and a second process beside it.
- * More rounds of it are in `test/fault/restart.test.ts`.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeProtectedHeader } from 'jose'

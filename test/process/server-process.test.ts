@@ -1,6 +1,6 @@
 /**
  * The server as a process: signals, exit codes and standard streams, one test each. What clients get while it stops is in
- * `test/api/graceful-shutdown.test.ts`, a stop under load in `test/fault/server-process.test.ts`.
+ * `test/api/graceful-shutdown.test.ts`.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -117,9 +117,12 @@ export async function administrationOf(server: Keyturn): Promise<Administration>
 export async function refusalOf(
   call: Promise<unknown>,
 ): Promise<{ readonly code: string; readonly reason: string | undefined; readonly message: string }> {
+  // Made here, so that its stack leads to the caller.
+  const accepted = new Error('the call was not refused')
   const error = await call.then(
-    () => {
-      throw new Error('the call was not refused')
+    (answer) => {
+      accepted.message += ` and answered ${String((answer as { $typeName?: string }).$typeName)}`
+      throw accepted
     },
     (reason: unknown) => ConnectError.from(reason),
   )

@@ -14,7 +14,7 @@ export const HAPROXY_CONFIG = join(import.meta.dirname, '../../deploy/haproxy/ha
 const PROGRAM = ['/usr/sbin/haproxy', '/usr/local/sbin/haproxy', '/opt/homebrew/bin/haproxy'].find(existsSync)
 
 /** The program; empty if there is none. */
-export const HAPROXY_PROGRAM = PROGRAM ?? ''
+const HAPROXY_PROGRAM = PROGRAM ?? ''
 
 /** Why HAProxy cannot be started; undefined if it can. */
 export const WITHOUT_HAPROXY = PROGRAM === undefined ? 'haproxy is not installed' : undefined

@@ -2,7 +2,6 @@
  * Requests over TLS with a client certificate, over HTTP/1.1 and HTTP/2, and the settings of a server with TLS.
  */
 import { once } from 'node:events'
-import { connect } from 'node:http2'
 import { Agent, request } from 'node:https'
 import { join } from 'node:path'
 import { buffer, text } from 'node:stream/consumers'
@@ -54,24 +53,5 @@ export function fetchWith(
         [value].flat().map((each): [string, string] => [name, each]),
       ),
     })
-  }
-}
-
-/** Sends one request over HTTP/2, on a connection of its own. */
-export async function overHttp2(
-  url: string,
-  { certificate, headers = {}, body = '' }: { certificate?: TestCertificate; headers?: object; body?: string },
-): Promise<{ readonly status: number; readonly headers: Readonly<Record<string, unknown>>; readonly body: string }> {
-  const { origin, pathname } = new URL(url)
-  const session = connect(origin, presenting(certificate))
-  try {
-    const stream = session.request({ ':method': 'POST', ':path': pathname, ...headers })
-    const head = once(stream, 'response')
-    stream.end(body)
-    const [[received], content] = await Promise.all([head, text(stream)])
-    const { ':status': status, ...others } = received as Record<string, unknown>
-    return { status: Number(status), headers: others, body: content }
-  } finally {
-    session.close()
   }
 }

@@ -146,32 +146,6 @@ describe('an activation', () => {
     expect(served()).toEqual({ states: { [active]: 'inactive', [standby]: 'active' }, signer: standby })
   })
 
-  it('leaves in memory what the database has', async () => {
-    await webKeys.activate(actor, standby)
-    const stored = await createInstanceReader(other, TEST_MACS).load()
-    expect(replica.keys().ring).toEqual(stored.ring)
-    expect(replica.status()).toMatchObject({ version: stored.version, rotation: stored.rotation })
-    // One comparison, and nothing to take over.
-    const statements = await statementsOf(() => replica.refresh())
-    expect(statements.filter((text) => text.includes('"web_keys"'))).toEqual([])
-  })
-
-  it('takes over what others have changed before', async () => {
-    const created = await keyOperations(other).create()
-    await webKeys.activate(actor, standby)
-    expect(served()).toEqual({
-      states: { [active]: 'inactive', [standby]: 'active', [created.keyId]: 'initial' },
-      signer: standby,
-    })
-    expect(opened).toEqual([standby])
-  })
-
-  it('takes over that another process has done it', async () => {
-    await keyOperations(other).activate(standby)
-    await webKeys.activate(actor, standby)
-    expect(served()).toEqual({ states: { [active]: 'inactive', [standby]: 'active' }, signer: standby })
-  })
-
   it('of the active key reads the same, and writes and opens nothing', async () => {
     const statements = await statementsOf(() => webKeys.activate(actor, active))
     expect(transactionsIn(statements)).toHaveLength(2)

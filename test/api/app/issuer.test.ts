@@ -67,21 +67,6 @@ describe('the issuer of an instance', () => {
     expect(log.lines).toEqual([expect.stringMatching(/^warn the issuer has moved with the port/)])
   })
 
-  it.each(['https://localhost:8443', 'http://127.0.0.1:8080'])(
-    'does not move with the port if it cannot be the base URL of such a server: %s',
-    async (configured) => {
-      await settle(configured)
-      await expect(settle('http://localhost:9090', true)).rejects.toThrow('the issuer of this instance is')
-      expect(await stored()).toBe(configured)
-    },
-  )
-
-  it('moves with the port of a server with TLS', async () => {
-    await settle('https://localhost:8443', true)
-    await settle('https://localhost:9443', true)
-    expect(await stored()).toBe('https://localhost:9443')
-  })
-
   it('is changed on purpose, with an audit event', async () => {
     await settle(FIRST)
     expect(await changeIssuer(createIssuerStore(database), SECOND)).toBe(FIRST)

@@ -5,7 +5,6 @@ import { InstanceClock } from '../../../src/app/replica/instance-clock.ts'
 import { Replica } from '../../../src/app/replica/replica.ts'
 import { thumbprint } from '../../../src/crypto/public-key-macs.ts'
 import type { AuditEntry } from '../../../src/domain/audit.ts'
-import { DomainError } from '../../../src/domain/errors.ts'
 import {
   type KeyRing,
   planActivation,
@@ -175,56 +174,6 @@ describe('a rotator', () => {
     }
   })
 
-  it('tries again to date a publication, and makes the steps that do not need it', async () => {
-    await seed(0, { rotationIntervalSeconds: 3600 * 24, retentionSeconds: 3600, rollbackWindowSeconds: 0 })
-    const [first] = (await createInstanceReader(database, TEST_MACS).load()).ring
-    await store.update(anEntry('by hand'), (ring, now) => {
-      const created = planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 })
-      const options = { guard: 'off', jwksMaxAgeSeconds: 0, now } as const
-      const { steps } = planActivation([...ring, created.result], created.result.keyId, options)
-      return { steps: [...created.steps, ...steps], result: undefined }
-    })
-    await store.update(anEntry('by hand'), (ring, now) => planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 }))
-    let tries = 0
-    const publish = async () => {
-      tries += 1
-      if (tries < 3) throw new Error('not now')
-      return store.publish()
-    }
-    const { clock } = await startRotator({ publish })
-    await passTimeUntil([clock], async () => expect(await undated()).toEqual([]))
-    expect(tries).toBeGreaterThanOrEqual(3)
-    const { ring } = await createInstanceReader(database, TEST_MACS).load()
-    expect(ring.find(({ keyId }) => keyId === first!.keyId)).toMatchObject({ hasPrivateKey: false })
-  })
-
-  it('dates a publication each second while a step fails and is tried again later each time', async () => {
-    await seed(100)
-    let steps = 0
-    const update = async () => {
-      steps += 1
-      throw new Error('no step')
-    }
-    let publications = 0
-    const publish = async () => {
-      publications += 1
-      return store.publish()
-    }
-    await store.update(anEntry('by hand'), (ring, now) => planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 }))
-    const { clock } = await startRotator({ update, publish })
-    await passTimeUntil([clock], () => expect(steps).toBe(4))
-    // The next step is eight seconds away, and no time passes but this test's.
-    await eventually(() => expect(clock.waiting).toBe(2))
-    const before = publications
-    await store.update(anEntry('by hand'), (ring, now) => planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 }))
-    for (let second = 0; second < 3; second += 1) {
-      clock.advance(SECOND)
-      await eventually(() => expect(clock.waiting).toBe(2))
-    }
-    await eventually(async () => expect(await undated()).toEqual([]))
-    expect({ steps, publications: publications - before }).toEqual({ steps: 4, publications: 1 })
-  })
-
   it('makes no step before its time, and none if rotation is off', async () => {
     await seed(0, { rotationIntervalSeconds: 3600 * 24, keepStandby: false })
     const first = await startRotator()
@@ -293,23 +242,6 @@ describe('a rotator', () => {
     broken = false
     await passTimeUntil([clock], async () => expect(await states()).toEqual(['active', 'initial']))
     expect(rotator.status.failures).toBe(4)
-  })
-
-  it('does not write a step down as refused that may be stored, and looks again', async () => {
-    await seed(100)
-    const answers: string[] = []
-    const update: KeyStore['update'] = async (entry, decide) => {
-      const result = await store.update(entry, decide)
-      // Until the replica has heard of a step the rotator may try it again, and then changes nothing.
-      if (result.result === undefined) return result
-      answers.push(entry.action)
-      if (answers.length === 1) throw new DomainError('change_outcome_unknown', 'it may be stored or not')
-      return result
-    }
-    const { clock, rotator, refusals } = await startRotator({ update })
-    await passTimeUntil([clock], () => expect(answers.slice(0, 2)).toEqual(['rotation/create', 'rotation/activate']))
-    await eventually(async () => expect(await states()).toEqual(['inactive', 'active']))
-    expect({ refusals, failures: rotator.status.failures }).toEqual({ refusals: [], failures: 1 })
   })
 
   it('does not let a key sign that it cannot open: that is a failure, and the key before signs on', async () => {
@@ -392,60 +324,6 @@ describe('a rotator', () => {
     await passTimeUntil([clock], async () => expect(await events()).toEqual(['rotation/create web_keys ok']))
   })
 
-  it('deletes what is to be deleted even if no key can be made', async () => {
-    await seed(100, { retentionSeconds: 1, rollbackWindowSeconds: 1 })
-    await store.update(anEntry('retire'), (ring, clock) => {
-      const now = new Date(clock.getTime() - 90 * SECOND)
-      const created = planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 })
-      const options = { guard: 'off', jwksMaxAgeSeconds: 0, now } as const
-      const { steps } = planActivation([...ring, created.result], created.result.keyId, options)
-      return { steps: [...created.steps, ...steps], result: undefined }
-    })
-    expect(await states()).toEqual(['inactive', 'active'])
-    const { clock, rotator } = await startRotator({ generate: () => Promise.reject(new Error('broken')) })
-    await passTimeUntil([clock], async () => expect(await states()).toEqual(['active']))
-    expect(rotator.status.failures).toBeGreaterThan(0)
-  })
-
-  it('says once that the active key is dated in the future, which puts off its rotation', async () => {
-    await seed(-86_400)
-    const { clock, log, replica, rotator } = await startRotator()
-    const told = () => log.lines.filter((line) => line.includes('dated in the future'))
-    const look = async () => {
-      for (let second = 0; second < 5; second += 1) {
-        clock.advance(SECOND)
-        await replica.refresh()
-      }
-    }
-    await look()
-    expect(told()).toHaveLength(1)
-    const [first] = (await createInstanceReader(database, TEST_MACS).load()).ring
-    expect(told()[0]).toContain(`warn the active web key is dated`)
-    expect(told()[0]).toContain(first!.keyId)
-    expect(rotator.status).toMatchObject({ overdueSeconds: 0, failures: 0 })
-
-    // By hand it can be rotated; no date goes back behind those that there are, so the next one is told of as well.
-    await store.update(anEntry('by hand'), (ring, now) => {
-      const created = planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 })
-      const options = { guard: 'warn', jwksMaxAgeSeconds: 300, now } as const
-      const { steps } = planActivation([...ring, created.result], created.result.keyId, options)
-      return { steps: [...created.steps, ...steps], result: undefined }
-    })
-    expect((await states()).sort()).toEqual(['active', 'inactive'])
-    await look()
-    expect(told()).toHaveLength(2)
-  })
-
-  it.each([0, 86_400])('says nothing of a key that was activated %i s ago', async (agedSeconds) => {
-    await seed(agedSeconds, { rotationIntervalSeconds: 2 * 86_400, keepStandby: false })
-    const { clock, log, replica } = await startRotator()
-    for (let second = 0; second < 5; second += 1) {
-      clock.advance(SECOND)
-      await replica.refresh()
-    }
-    expect(log.lines).toEqual([])
-  })
-
   it('does nothing while it is out of touch with the database', async () => {
     await seed(100)
     const { clock, replica, stop } = await startRotator()
@@ -459,34 +337,6 @@ describe('a rotator', () => {
     }
     await stop()
     expect(await states()).toEqual(['active'])
-  })
-
-  it('stops while it waits for its turn, and after the step that it is making', async () => {
-    await seed(100)
-    const idle = await startRotator()
-    idle.clock.advance(SECOND)
-    await idle.rotator.stop()
-    idle.clock.advance(10 * SECOND)
-    expect(await states()).toEqual(['active'])
-
-    let begun = false
-    let finish = () => {}
-    const held = new Promise<void>((resolve) => {
-      finish = resolve
-    })
-    const generate = async () => {
-      begun = true
-      await held
-      return newKeyPair()
-    }
-    const busy = await startRotator({ generate })
-    await passTimeUntil([busy.clock], () => expect(begun).toBe(true))
-    const stopped = busy.rotator.stop()
-    finish()
-    await stopped
-    expect(await states()).toEqual(['active', 'initial'])
-    busy.clock.advance(10 * SECOND)
-    expect(busy.clock.waiting).toBeLessThanOrEqual(1)
   })
 })
 

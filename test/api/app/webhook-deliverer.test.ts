@@ -8,8 +8,7 @@ import { WebhookAttempts } from '../../../src/app/events/webhook-attempts.ts'
 import { WebhookDeliverer } from '../../../src/app/events/webhook-deliverer.ts'
 import { generateMasterKey, parseMasterKeys } from '../../../src/crypto/master-keys.ts'
 import { createWebhookSigner } from '../../../src/crypto/webhook-signer.ts'
-import { DomainError } from '../../../src/domain/errors.ts'
-import { addWebhook, editWebhook } from '../../../src/domain/events/webhook.ts'
+import { addWebhook } from '../../../src/domain/events/webhook.ts'
 import type { WebhookStore } from '../../../src/domain/ports/webhooks.ts'
 import { createAddressPolicy } from '../../../src/outbound/address-policy.ts'
 import { createSendHttps } from '../../../src/outbound/https-request.ts'
@@ -142,17 +141,6 @@ function startDeliverer(store: WebhookStore = createWebhookStore(database)) {
 }
 
 describe('a deliverer', () => {
-  it('asks the database for nothing while no webhook is enabled, except after a change', async () => {
-    const { asked, pass } = startDeliverer()
-    await write('wanted')
-    await pass(60)
-    expect(asked.count).toBe(1)
-    const webhookId = await create()
-    await change((webhooks) => ({ next: editWebhook(webhooks, webhookId, { enabled: false }), result: null }))
-    await pass(60)
-    expect(asked.count).toBe(2)
-  })
-
   it('asks twice a second while one is, and delivers what is new within a second', async () => {
     await create()
     const { asked, pass, deliverer } = startDeliverer()
@@ -165,16 +153,6 @@ describe('a deliverer', () => {
     expect(deliverer.status.webhooks).toMatchObject([{ waiting: 0 }])
     await pass(1)
     expect(deliverer.status.webhooks).toMatchObject([{ behindSeconds: 0, waiting: 0 }])
-  })
-
-  it('passes over what no webhook wants, so that it is not read again', async () => {
-    const webhookId = await create()
-    const { pass } = startDeliverer()
-    for (let written = 0; written < 250; written += 1) await write('other')
-    await pass(1)
-    const [webhook] = await createWebhookStore(database).list()
-    expect(webhook).toMatchObject({ webhookId, delivery: { position: await createAuditReader(database).latest() } })
-    expect(receiver.received).toEqual([])
   })
 
   it('tries again when the wait is over, and not before, and says for how long events wait', async () => {
@@ -192,69 +170,6 @@ describe('a deliverer', () => {
     receiver.answer(status(204))
     await pass(11)
     expect(receiver.accepted).toHaveLength(3)
-  })
-
-  it('logs once that a receiver is back, however many events waited', async () => {
-    await create()
-    receiver.answer(status(503))
-    const { pass, log } = startDeliverer()
-    for (let written = 0; written < 3; written += 1) await write('wanted')
-    await pass(1)
-    receiver.answer(status(204))
-    await pass(10)
-    expect(receiver.accepted).toHaveLength(3)
-    expect(log.lines).toEqual([
-      expect.stringContaining('an event could not be delivered to a webhook'),
-      expect.stringContaining('events are delivered to a webhook again'),
-    ])
-  })
-
-  it('has nothing to do once the retention has deleted everything that was delivered', async () => {
-    const webhookId = await create()
-    let claims = 0
-    const store = createWebhookStore(database)
-    const { pass, deliverer } = startDeliverer({
-      ...store,
-      claim: (...claim) => {
-        claims += 1
-        return store.claim(...claim)
-      },
-    })
-    await write('wanted')
-    await pass(2)
-    expect(receiver.accepted).toHaveLength(1)
-    await database.db.deleteFrom('audit_events').execute()
-    await pass(2)
-    claims = 0
-    await pass(10)
-    expect(claims).toBe(0)
-    expect(deliverer.status.webhooks).toMatchObject([{ behindSeconds: 0, waiting: 0 }])
-    await write('wanted')
-    await pass(2)
-    expect(receiver.accepted).toHaveLength(2)
-    expect(await store.list()).toMatchObject([{ webhookId, delivery: { lease: null, failing: null } }])
-  })
-
-  it('keeps what was recorded, and gives the lease back, if the answer of the database is lost', async () => {
-    const webhookId = await create()
-    const store = createWebhookStore(database)
-    const loseNext = { answer: true }
-    const { pass } = startDeliverer({
-      ...store,
-      record: async (...record) => {
-        const isHeld = await store.record(...record)
-        if (!loseNext.answer) return isHeld
-        loseNext.answer = false
-        throw new DomainError('storage_unavailable', 'the connection was lost')
-      },
-    })
-    await write('wanted')
-    await pass(1)
-    expect(await store.list()).toMatchObject([
-      { webhookId, delivery: { lease: null, position: await createAuditReader(database).latest() } },
-    ])
-    await pass(5)
-    expect(receiver.accepted).toHaveLength(1)
   })
 
   it('waits for as long as the receiver asks', async () => {

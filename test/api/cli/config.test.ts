@@ -68,12 +68,6 @@ describe('keyturn config', () => {
         expect(stdout).not.toContain(secret)
     }
   })
-
-  it('prints one JSON object with --json', async () => {
-    const { code, stdout } = await runKeyturnInProcess(['config', '--json'], { KEYTURN_DATA_DIR: folder })
-    expect(code).toBe(0)
-    expect(JSON.parse(stdout)).toMatchObject({ KEYTURN_LISTEN: '127.0.0.1:8080', KEYTURN_DATABASE_URL: null })
-  })
 })
 
 describe('a wrong configuration', () => {
@@ -109,18 +103,6 @@ describe('a wrong configuration', () => {
       expect(await readdir(folder)).not.toContain(command)
     },
   )
-
-  it('is also one of a flag', async () => {
-    const dataDir = join(folder, 'flag')
-    const { code, stderr } = await runKeyturnInProcess(['serve', '--listen', '8080', '--data-dir', dataDir])
-    expect({ code, stderr }).toEqual({
-      code: 2,
-      stderr:
-        'keyturn: the configuration is not valid:\n' +
-        '  KEYTURN_LISTEN: must be host:port, for example 127.0.0.1:8080 or [::1]:8080\n',
-    })
-    expect(await readdir(folder)).not.toContain('flag')
-  })
 
   it('names what a malformed master key should look like, and nothing of it', async () => {
     const { code, stderr } = await runKeyturnInProcess(['config'], { KEYTURN_MASTER_KEYS: 'mk-1:c2hvcnQtc2VjcmV0' })

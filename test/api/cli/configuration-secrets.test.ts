@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { link, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { link, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../../src/crypto/master-keys.ts'
-import { holdIn, writeProgram } from '../../support/held-program.ts'
+import { writeProgram } from '../../support/held-program.ts'
 import { runKeyturnInProcess, startKeyturnInProcess } from '../../support/keyturn.ts'
 import { newPostgresDatabase } from '../../support/new-database.ts'
 import { type Ended, openTerminal, type Terminal } from '../../support/terminal.ts'
@@ -108,18 +108,6 @@ describe('a client secret into a file', () => {
     })
   })
 
-  it('is handed over again when all secrets of the user are gone and the file is removed', async () => {
-    const target = join(folder, 'again.json')
-    const path = await configuration(`file://${target}`)
-    await apply(path)
-    const [first] = await secrets()
-    await terminal.lines('secrets', 'delete', `${user}@shop`, first?.secretId ?? '', '--yes')
-    expect((await apply(path)).stderr).toContain('remove it to get a new secret')
-    await rm(target)
-    expect(await apply(path)).toMatchObject({ code: 0, stdout: expect.stringContaining('handed over') })
-    expect(await works(JSON.parse(await readFile(target, 'utf8')))).toBe(true)
-  })
-
   it('leaves no second copy, also if an apply was killed between the two', async () => {
     const target = join(folder, 'twice.json')
     const path = await configuration(`file://${target}`)
@@ -137,16 +125,6 @@ describe('a client secret into a file', () => {
     await writeFile(path, (await readFile(path, 'utf8')).replace('name: shop', 'name: shop\n    roles: [reader]'))
     expect(await apply(path)).toMatchObject({ code: 0, stdout: expect.stringContaining('1 changed'), stderr: '' })
     expect((await readdir(folder)).toSorted()).toEqual(kept)
-  })
-
-  it('is an item of the JSON', async () => {
-    const path = await configuration(`file://${folder}/json.json`)
-    const { stdout } = await apply(path, '--json')
-    const [{ secretId = '' } = {}] = await secrets()
-    const into = `file://${folder}/json.json`
-    const clientId = expect.stringMatching(/@shop$/)
-    expect(JSON.parse(stdout).secrets).toEqual([{ project: 'shop', name: user, into, clientId, secretId }])
-    expect(stdout).not.toMatch(SECRET)
   })
 })
 
@@ -180,30 +158,6 @@ describe('a client secret into a command', () => {
     writeProgram(bin, 'fail', 'cat > /dev/null')
     expect(await apply(path)).toMatchObject({ code: 0, stdout: expect.stringContaining('handed over') })
     expect(await secrets()).toHaveLength(1)
-  })
-
-  it('has arrived when the program ends, also if a child of it goes on and keeps its output open', async () => {
-    const child = holdIn(bin, 'child')
-    const program = writeProgram(bin, 'leave', `cat > "$STORE/kept.json"; (${child.hold}) &`)
-    const path = await configuration(`command:${program}`)
-    const [ended] = await Promise.all([apply(path), child.waits()])
-    await child.release()
-    expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining('handed over'), stderr: '' })
-    expect(await works(JSON.parse(await readFile(join(folder, 'kept.json'), 'utf8')))).toBe(true)
-  })
-
-  it('that is not there keeps back no other secret', async () => {
-    const path = await configuration('command:/does/not/exist')
-    const target = join(folder, 'other.json')
-    const text = await readFile(path, 'utf8')
-    const other = ['  - project: shop', `    name: ${user}-other`, `    generateSecret: {into: "file://${target}"}`]
-    await writeFile(path, [text, ...other].join('\n'))
-    const { code, stdout, stderr } = await apply(path)
-    expect({ code, stdout }).toEqual({
-      code: 1,
-      stdout: expect.stringContaining(`handed over a client secret of ${user}-other@shop`),
-    })
-    expect(stderr).toContain('cannot run /does/not/exist: ENOENT; the secret was deleted again')
   })
 })
 

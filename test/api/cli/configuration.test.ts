@@ -97,35 +97,6 @@ describe('keyturn plan and keyturn apply', () => {
     expect(await run('plan')).toEqual(rejects("required option '-f, --file <file>' not specified"))
   })
 
-  it('print what the API returns as JSON and YAML', async () => {
-    const path = await file('json.yaml', `${SHOP}${user('json')}`)
-    const plan = JSON.parse(await stdoutOf('plan', '-f', path, '--json'))
-    expect(plan).toMatchObject({
-      changes: [
-        {
-          action: 'CHANGE_ACTION_CREATE',
-          resource: { kind: 'RESOURCE_KIND_SERVICE_USER', project: 'shop', name: 'json' },
-        },
-      ],
-    })
-    expect(parse(await stdoutOf('plan', '-f', path, '--output', 'yaml'))).toEqual(plan)
-    const applied = JSON.parse(await stdoutOf('apply', '-f', path, '--json'))
-    expect(applied).toMatchObject({ plan: { changes: plan.changes }, version: String(Number(plan.version) + 1) })
-    const again = JSON.parse(await stdoutOf('apply', '-f', path, '--json'))
-    expect(again).toEqual({
-      plan: { version: applied.version, serviceUsers: applied.plan.serviceUsers },
-      version: applied.version,
-    })
-  })
-
-  it('colour the signs of a plan on a terminal', async () => {
-    const path = await file('colours.yaml', project('colours'))
-    const env = { KEYTURN_DATA_DIR: terminal.server.dataDir }
-    const terminals = { stdout: true, stderr: true }
-    const { stdout } = await runKeyturnInProcess(['plan', '-f', path], env, { terminals })
-    expect(stdout).toContain('\u001b[32m+\u001b[39m project colours\n')
-  })
-
   it('let no name in a plan control the terminal', async () => {
     await stdoutOf('apply', '-f', await file('names.yaml', `${SHOP}${user('"a\\u001b[31mb"')}`))
     const text = await stdoutOf('plan', '--prune', '-f', await file('names.yaml', SHOP))
@@ -156,16 +127,6 @@ describe('keyturn plan and keyturn apply', () => {
     const empty = join(folder, 'empty')
     await mkdir(empty)
     expect(await run('plan', '-f', empty)).toEqual(refuses(`${empty} has no file *.yaml, *.yml or *.json`))
-  })
-
-  it('warn of a file without a document, which may have lost its content', async () => {
-    const [nothing, path] = [await file('nothing.yaml', '# nothing\n'), await file('some.yaml', SHOP)]
-    for (const command of ['plan', 'apply']) {
-      expect(await run(command, '-f', path, '-f', nothing)).toMatchObject({
-        code: 0,
-        stderr: `warning: there is no document in ${nothing}\n`,
-      })
-    }
   })
 
   it('write the reason into the audit trail', async () => {
@@ -218,26 +179,6 @@ describe('a configuration with mistakes', () => {
       `${second}:18:18: serviceUsers[0].federatedIdentities[0].issuer`,
     ])
   })
-
-  it('is an error for programs too, with the places', async () => {
-    const path = await file('wrong.json', '{"projects": [{\n "name": 5}]}')
-    const { code, stderr } = await run('plan', '--json', '-f', path)
-    expect(code).toBe(1)
-    expect(JSON.parse(stderr)).toMatchObject({
-      error: {
-        code: 'failed',
-        mistakes: [
-          {
-            file: path,
-            line: 2,
-            column: 10,
-            field: 'projects[0].name',
-            message: expect.stringMatching(/^it must be a string/),
-          },
-        ],
-      },
-    })
-  })
 })
 
 describe('confirming', () => {
@@ -254,18 +195,6 @@ describe('confirming', () => {
     expect(await atTerminal([], 'apply', '--yes', '-f', path)).toMatchObject({ code: 0, stderr: '' })
     // Without a difference there is no question.
     expect(await atTerminal([], 'apply', '-f', path)).toMatchObject({ code: 0, stderr: '' })
-  })
-
-  it('shows the plan beside what a program reads', async () => {
-    const { code, stdout, stderr } = await atTerminal(
-      ['y'],
-      'apply',
-      '--json',
-      '-f',
-      await file('both.yaml', project('both')),
-    )
-    expect({ code, version: JSON.parse(stdout).version }).toEqual({ code: 0, version: expect.any(String) })
-    expect(stderr).toContain('+ project both\n')
   })
 })
 
@@ -356,13 +285,6 @@ describe('labels', () => {
       '- project paper (1 other service user loses roles in it)',
       `- trusted issuer ${issuer} (1 other service user loses federated identities of it)`,
     ])
-  })
-
-  it('have the form of a name', async () => {
-    expect(await run('plan', '--label', 'A', '-f', 'x')).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('It has 1 to 63'),
-    })
   })
 })
 

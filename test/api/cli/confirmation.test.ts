@@ -104,12 +104,6 @@ describe('what cannot be undone', () => {
     expect(await atTerminal(command, ['y'])).toMatchObject({ code: 0, stderr: `${question} [y/N] ` })
     expect(await terminal.json(...list)).not.toEqual(before)
   })
-
-  it('is done without a question with --yes, and without a terminal', async () => {
-    for (const name of ['first', 'second']) await terminal.lines('projects', 'create', name)
-    expect(await atTerminal(['projects', 'delete', 'first', '--yes'], [])).toMatchObject({ code: 0, stderr: '' })
-    expect(await terminal.run('projects', 'delete', 'second')).toMatchObject({ code: 0, stderr: '' })
-  })
 })
 
 describe('keyturn keys delete', () => {
@@ -129,12 +123,6 @@ describe('keyturn keys delete', () => {
     const { code, stderr } = await terminal.run('keys', 'delete', keyId)
     expect(code).toBe(0)
     expect(stderr.replace(warning, '')).toBe('')
-  })
-
-  it('does not warn about a key that has not signed', async () => {
-    const keyId = await createdKey()
-    const { stderr } = await terminal.run('keys', 'delete', keyId)
-    expect(stderr).toMatch(/^keyturn: .* \(WEB_KEY_NOT_INACTIVE\)\n$/)
   })
 })
 

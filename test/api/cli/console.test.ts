@@ -1,10 +1,8 @@
-import { chmod, readFile, writeFile } from 'node:fs/promises'
-import { platform } from 'node:os'
+import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { openBrowser } from '../../support/console-browser.ts'
-import { eventually } from '../../support/eventually.ts'
 import {
   type Keyturn,
   removeFolder,
@@ -13,9 +11,6 @@ import {
   temporaryFolder,
 } from '../../support/keyturn.ts'
 import { type OAuthInstance, startOAuthInstance } from '../../support/oauth-instance.ts'
-import { describeUnless } from '../../support/unless.ts'
-
-const AT_TERMINAL = { typed: [], terminals: { stdout: true, stderr: true } }
 
 let instance: OAuthInstance
 let server: Keyturn
@@ -34,7 +29,6 @@ afterAll(async () => {
 })
 
 const settings = () => ({ KEYTURN_DATA_DIR: server.dataDir, NO_COLOR: '1' })
-const withScreen = () => ({ ...settings(), DISPLAY: ':0', PATH: `${folder}:/usr/bin:/bin` })
 const codeIn = (url: string) => new URLSearchParams(new URL(url).hash.slice(1)).get('code') ?? ''
 
 describe('keyturn console', () => {
@@ -43,12 +37,6 @@ describe('keyturn console', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(new RegExp(`^${server.baseUrl}/console/#code=[\\w-]+\n$`))
     expect((await openBrowser(server).signIn(codeIn(stdout.trim()))).status).toBe(204)
-  })
-
-  it('prints what the API returns, and opens nothing for it', async () => {
-    const { code, stdout, stderr } = await runKeyturnInProcess(['console', '--json'], withScreen(), AT_TERMINAL)
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(JSON.parse(stdout)).toEqual({ url: expect.any(String), expirationDate: expect.any(String) })
   })
 
   it('says what is wrong if the server has no console', async () => {
@@ -97,34 +85,3 @@ describe('the sessions of the console', () => {
     expect(after.stdout).not.toContain('unreadable')
   })
 })
-
-describeUnless(platform() === 'linux' ? undefined : 'browsers are started by another program here')(
-  'keyturn console at a terminal',
-  () => {
-    it('says what a link is worth', async () => {
-      const { stderr } = await runKeyturnInProcess(['console'], settings(), AT_TERMINAL)
-      expect(stderr).toBe(
-        'The link works once, for a minute: open it in a browser. Anyone who has it signs in as you.\n',
-      )
-    })
-
-    it('opens the link in a browser', async () => {
-      const { stdout, stderr } = await runKeyturnInProcess(['console'], withScreen(), AT_TERMINAL)
-      expect(stderr).toContain('it was opened in a browser')
-      await eventually(async () => expect(await readFile(join(folder, 'opened'), 'utf8')).toBe(stdout.trim()))
-    })
-
-    it.each([
-      ['with --no-open', ['--no-open'], () => withScreen()],
-      ['without a screen', [], () => ({ ...withScreen(), DISPLAY: undefined })],
-      ['without a program that opens browsers', [], () => ({ ...withScreen(), PATH: '/nonexistent' })],
-    ])('only prints it %s', async (_, args, env) => {
-      const { code, stderr } = await runKeyturnInProcess(
-        ['console', ...args],
-        env() as Record<string, string>,
-        AT_TERMINAL,
-      )
-      expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('open it in a browser') })
-    })
-  },
-)

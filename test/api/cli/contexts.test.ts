@@ -1,4 +1,4 @@
-import { chmod, chown, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { type AdminCredentials, removeFolder, runKeyturnInProcess, temporaryFolder } from '../../support/keyturn.ts'
@@ -143,37 +143,6 @@ describe('keyturn login', () => {
       ),
     )
   })
-
-  it.each(['', '.', '../up', '-dash', 'a b', 'x'.repeat(64)])('refuses %j as a name', async (name) => {
-    const { code, stderr } = await login(`--name=${name}`)
-    expect(code).toBe(2)
-    expect(stderr).toContain('has 1 to 63 letters, digits, dots, dashes and underscores')
-  })
-
-  it('needs a folder: HOME, or XDG_CONFIG_HOME if that is absolute', async () => {
-    const credentials = ['login', '--credentials', join(terminal.server.dataDir, 'admin.json'), '--name', 'prod']
-    expect(await runKeyturnInProcess(credentials, { XDG_CONFIG_HOME: 'relative' })).toEqual(
-      refuses('there is no folder for contexts: set HOME, or XDG_CONFIG_HOME to an absolute path'),
-    )
-    expect((await keyturn(credentials, undefined, { XDG_CONFIG_HOME: elsewhere })).code).toBe(0)
-    expect(await readdir(join(elsewhere, 'keyturn/contexts'))).toEqual(['prod.json'])
-    expect(await readdir(home)).toEqual([])
-  })
-
-  it('says which file cannot be written', async () => {
-    const blocked = join(elsewhere, 'file')
-    await writeFile(blocked, '')
-    const { code, stderr } = await keyturn(
-      ['login', '--credentials', join(terminal.server.dataDir, 'admin.json')],
-      undefined,
-      { XDG_CONFIG_HOME: blocked },
-    )
-    expect(code).toBe(1)
-    expect(stderr).toMatch(/^keyturn: cannot write .* or choose XDG_CONFIG_HOME\n$/)
-    // It does no harm to other commands.
-    const list = await keyturn(['keys', 'list'], undefined, { XDG_CONFIG_HOME: blocked })
-    expect(list.stderr).toContain('cannot read the credentials file')
-  })
 })
 
 describe('keyturn context', () => {
@@ -204,35 +173,6 @@ describe('keyturn context', () => {
     expect(await keyturn(['context', 'use', 'third'])).toEqual(
       refuses('there is no context "third": "keyturn context list" prints those that exist, "keyturn login" makes one'),
     )
-  })
-
-  it('removes one with its secret, after a yes at a terminal', async () => {
-    await login('--name', 'prod')
-    const question = 'Remove the context prod with its secret? [y/N] '
-    expect(await keyturn(['context', 'remove', 'prod'], { typed: ['n'] })).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: `${question}keyturn: nothing was changed\n`,
-    })
-    expect(await readdir(join(home, '.config/keyturn/contexts'))).toEqual(['prod.json'])
-    expect(await keyturn(['context', 'remove', 'prod'], { typed: ['y'] })).toEqual({
-      code: 0,
-      stdout: 'removed prod; its secret works until it is deleted at the server\n',
-      stderr: question,
-    })
-    expect(await readdir(join(home, '.config/keyturn'))).toEqual(['contexts'])
-    expect(await readdir(join(home, '.config/keyturn/contexts'))).toEqual([])
-  })
-
-  it('says when a file is no context, and repeats nothing of it', async () => {
-    await login('--name', 'prod')
-    const file = join(home, '.config/keyturn/contexts/prod.json')
-    await writeFile(file, 'client_secret=hunter2-hunter2')
-    expect(await keyturn(['keys', 'list'])).toEqual(
-      refuses(`${file} is not a context: remove it with "keyturn context remove prod", and log in again`),
-    )
-    expect((await keyturn(['context', 'list'])).stdout).toMatch(/^\* +prod +not readable +-$/m)
-    expect((await keyturn(['context', 'remove', 'prod'])).code).toBe(0)
   })
 })
 
@@ -294,32 +234,5 @@ describe('the server and the caller of a command', () => {
         refuses('KEYTURN_TOKEN is sent to the address in KEYTURN_BASE_URL and to no other: set KEYTURN_BASE_URL'),
       )
     }
-  })
-
-  it.each([
-    ['that others can write', (file: string) => chmod(file, 0o666), 'others can write it'],
-    ['that its group can write', (file: string) => chmod(file, 0o620), 'others can write it'],
-    ...(process.getuid?.() === 0
-      ? [['of another user', (file: string) => chown(file, 4321, 4321), 'it belongs to another user'] as const]
-      : []),
-  ] as const)('are not those of a credentials file %s', async (_, change, why) => {
-    const folder = join(home, '.keyturn')
-    const file = join(folder, 'admin.json')
-    await mkdir(folder, { recursive: true })
-    await writeFile(file, JSON.stringify(admin), { mode: 0o600 })
-    expect(await codeOfList([], { KEYTURN_DATA_DIR: folder })).toBe(0)
-    await change(file)
-    const refused = refuses(
-      `${file} is not used, because ${why}: look at its content; if you trust it, make it yours (chown) and writable by nobody else (chmod go-w)`,
-    )
-    expect(await keyturn(['keys', 'list'], undefined, { KEYTURN_DATA_DIR: folder })).toEqual(refused)
-    expect(await keyturn(['keys', 'list', '--credentials', file])).toEqual(refused)
-    expect(await keyturn(['login', '--credentials', file, '--name', 'new'])).toEqual(refused)
-    await rm(folder, { recursive: true })
-  })
-
-  it('do not concern a server, which takes their variables for no mistake', async () => {
-    const env = { KEYTURN_TOKEN: 'x', KEYTURN_CONTEXT: 'x', KEYTURN_CA_FILE: 'x' }
-    expect((await runKeyturnInProcess(['config'], { ...env, KEYTURN_DATA_DIR: home })).code).toBe(0)
   })
 })

@@ -3,8 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { SignJWT } from 'jose'
-import { ASSERTION_ALGORITHMS } from '../../../src/domain/keys/assertion-algorithm.ts'
-import { openTerminal, refuses, rejects, says, type Terminal, UUID } from '../../support/terminal.ts'
+import { openTerminal, refuses, says, type Terminal, UUID } from '../../support/terminal.ts'
 
 const ISSUER = 'https://token.actions.githubusercontent.com'
 const SUBJECT = 'repo:shop/web:environment:production'
@@ -177,36 +176,6 @@ describe('keyturn federation', () => {
         code: 2,
         stderr: expect.stringContaining('cannot be used with'),
       })
-  })
-
-  it('says what to write in the place of a value that no issuer can have', async () => {
-    const name = 'It is an https URL (http on a loopback address), or spiffe:// and a trust domain.'
-    const url = 'It is an https URL without a user.'
-    const create = (issuer: string, ...options: string[]) => keyturn('issuers', 'create', issuer, ...options)
-    for (const issuer of ['foo', 'http://y.example', 'https://', 'spiffe://A'])
-      expect(await create(issuer, '--discovery')).toEqual(
-        rejects(`command-argument value '${issuer}' is invalid for argument 'issuer'. ${name}`),
-      )
-    const option = (flag: string, value: string, reason: string) =>
-      rejects(`option '${flag}' argument '${value}' is invalid. ${reason}`)
-    for (const value of ['http://y.example/jwks', 'https://user:secret@y.example', 'y.example'])
-      for (const flag of ['--jwks-url', '--spiffe-bundle-url'])
-        expect(await create('https://y.example', flag, value)).toEqual(option(`${flag} <url>`, value, url))
-    expect(await create('https://y.example', '--discovery', '--algorithms', 'HS256')).toEqual(
-      option('--algorithms <alg...>', 'HS256', `Allowed choices are ${ASSERTION_ALGORITHMS.join(', ')}.`),
-    )
-    expect(await create('https://y.example', '--discovery', '--max-staleness', '5')).toEqual(
-      option('--max-staleness <seconds>', '5', 'It is a number of seconds, 600 to 2592000.'),
-    )
-    expect(await create('https://y.example', '--discovery', '--max-lifetime', '86401')).toEqual(
-      option('--max-lifetime <seconds>', '86401', 'It is a number of seconds, 60 to 86400.'),
-    )
-  })
-
-  it('says in its help what a new issuer has by default', async () => {
-    const help = (await keyturn('issuers', 'create', '--help')).stdout.replaceAll(/\s+/g, ' ')
-    expect(help).toContain('600 to 2592000; a new issuer has 86400')
-    expect(help).toContain('60 to 86400; a new issuer has 3600')
   })
 
   it('sends no private key', async () => {

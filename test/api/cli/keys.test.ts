@@ -97,28 +97,6 @@ describe('keyturn keys create', () => {
     const { keys } = (await keySet.json()) as { keys: { kid: string; n: string }[] }
     expect(Buffer.from(keys.find(({ kid }) => kid === webKey.keyId)!.n, 'base64url')).toHaveLength(bytes)
   })
-
-  it('prints what the API returns with --json', async () => {
-    const { code, stdout, stderr } = await keyturn('keys', 'create', 'ecdsa', '--json')
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    const { webKey } = JSON.parse(stdout) as { webKey: { keyId: string } }
-    expect(webKey).toMatchObject({ state: 'WEB_KEY_STATE_INITIAL', algorithm: 'ES256' })
-    expect((await listedKeys()).webKeys).toContainEqual(webKey)
-  })
-})
-
-describe('keyturn keys create with an option of another kind', () => {
-  it.each([
-    [['--curve', 'P384'], '--curve is an option of ecdsa keys, and this is a key of the kind rsa'],
-    [['ecdsa', '--bits', '2048'], '--bits is an option of rsa keys, and this is a key of the kind ecdsa'],
-    [['ed25519', '--hasher', 'SHA512'], '--hasher is an option of rsa keys, and this is a key of the kind ed25519'],
-  ])('refuses %j and creates no key', async (args, message) => {
-    const before = await listedKeys()
-    const { code, stdout, stderr } = await keyturn('keys', 'create', ...args)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(message)
-    expect(await listedKeys()).toEqual(before)
-  })
 })
 
 describe('keyturn keys activate', () => {
@@ -142,17 +120,6 @@ describe('keyturn keys activate', () => {
       stderr: '',
     })
   })
-
-  it('prints what the API returns with --json, and nothing else on stdout', async () => {
-    const keyId = await createKey()
-    const { code, stdout, stderr } = await keyturn('keys', 'activate', keyId, '--json')
-    expect(code).toBe(0)
-    expect(JSON.parse(stdout)).toEqual({
-      webKey: expect.objectContaining({ keyId, state: 'WEB_KEY_STATE_ACTIVE' }),
-      knownFrom: expect.stringMatching(/Z$/),
-    })
-    expect(stderr).toMatch(/^warning: /)
-  })
 })
 
 describe('keyturn keys delete', () => {
@@ -165,16 +132,6 @@ describe('keyturn keys delete', () => {
       stderr: expect.stringMatching(/^warning: tokens that the key signed may be in use until .*\n$/),
     })
     expect(await stateOf(keyId)).toBeUndefined()
-  })
-
-  it('prints what the API returns with --json', async () => {
-    const keyId = await activeKeyId()
-    await keyturn('keys', 'activate', await createKey())
-    const { code, stdout } = await keyturn('keys', 'delete', keyId, '--json')
-    expect({ code, stdout: JSON.parse(stdout) }).toEqual({
-      code: 0,
-      stdout: { deletionDate: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) },
-    })
   })
 
   it('is refused for the active key [Spec §3 rule 1]', async () => {
@@ -199,14 +156,6 @@ describe('keyturn keys delete', () => {
 })
 
 describe('keyturn keys activate and delete', () => {
-  it.each(['activate', 'delete'])('%s says that there is no such key', async (command) => {
-    expect(await keyturn('keys', command, 'no-such-key')).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: 'keyturn: there is no web key "no-such-key" (WEB_KEY_NOT_FOUND)\n',
-    })
-  })
-
   it.each([
     ['activate', ['-'.padEnd(43, 'A')]],
     ['activate', ['--'.padEnd(43, 'A')]],
@@ -267,31 +216,6 @@ describe('the first key of an algorithm', () => {
       expect(stdout).toContain('(RS384), initial')
     }
   })
-
-  it.each(['n\n', '\n', 'yesterday\n', ''])('is not created after %j', async (answer) => {
-    const { code, stderr } = await atTerminal(answer, ...create)
-    expect(code).toBe(1)
-    expect(stderr).toContain('keyturn: nothing was changed')
-    expect(await countOfRs384()).toBe(0)
-  })
-
-  it('is asked about before the policy is changed to it', async () => {
-    expect((await atTerminal('n\n', ...setKind)).code).toBe(1)
-    expect((await keyturn('keys', 'policy')).stdout).toContain('rsa 2048 SHA256')
-    const { code, stderr } = await atTerminal('y\n', ...setKind)
-    expect(code).toBe(0)
-    expect(stderr).toContain('Change the policy? [y/N] ')
-    expect((await keyturn('keys', 'policy')).stdout).toContain('rsa 2048 SHA384')
-  })
-
-  it('is not asked about with --yes, and neither is another key of the algorithm', async () => {
-    const first = await atTerminal('n\n', ...create, '--yes')
-    expect(first.code).toBe(0)
-    expect(first.stderr).toContain(WARNING)
-    expect(first.stderr).not.toContain('[y/N]')
-    expect(await atTerminal('n\n', ...create)).toMatchObject({ code: 0, stderr: '' })
-    expect(await countOfRs384()).toBe(2)
-  })
 })
 
 const MOMENT = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ'
@@ -310,21 +234,6 @@ describe('keyturn keys policy', () => {
       '',
     ])
     expect((await keyturn('keys', 'policy', 'show')).stdout).toBe(stdout)
-  })
-
-  it('prints what the API returns with --json', async () => {
-    const { stdout } = await keyturn('keys', 'policy', '--json')
-    expect(JSON.parse(stdout)).toEqual({
-      policy: {
-        enabled: true,
-        config: { rsa: { bits: 'RSA_BITS_2048', hasher: 'RSA_HASHER_SHA256' } },
-        rotationInterval: '7776000s',
-        publishAhead: '604800s',
-        retention: '604800s',
-        rollbackWindow: '604800s',
-        keepStandby: true,
-      },
-    })
   })
 
   it('is changed in what is named', async () => {
@@ -359,20 +268,6 @@ describe('keyturn keys policy', () => {
       stderr: expect.stringMatching(/^keyturn: --publish-ahead must be at least 5m, .* \(ROTATION_POLICY_INVALID\)\n$/),
     })
   })
-
-  it.each([
-    [[], 'name what to change'],
-    [['--bits', '3072'], '--bits, --hasher and --curve need --kind'],
-    [['--kind', 'ecdsa', '--hasher', 'SHA512'], '--hasher is an option of rsa keys'],
-    [['--interval', '90'], 'Write a length of time such as 90d, 12h, 30m or 10s.'],
-    [['--interval=-1d'], 'Write a length of time'],
-    [['--rotation', 'maybe'], 'Allowed choices are on, off.'],
-    [['--kind', 'dsa'], 'Allowed choices are rsa, ecdsa, ed25519.'],
-  ])('refuses %j', async (args, message) => {
-    const { code, stdout, stderr } = await keyturn('keys', 'policy', 'set', ...args)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(message)
-  })
 })
 
 describe('keyturn keys schedule', () => {
@@ -384,23 +279,6 @@ describe('keyturn keys schedule', () => {
     expect(lines).toHaveLength(4)
     expect(lines[0]).toMatch(/^WHEN {18}IN +WHAT +KEY ID$/)
     for (const line of lines.slice(1)) expect(line).toMatch(new RegExp(`^${MOMENT}  (-|\\d+\\w( \\d+\\w)?) +\\w`))
-  })
-
-  it('prints what the API returns with --json', async () => {
-    const { steps } = JSON.parse((await keyturn('keys', 'schedule', '--count', '1', '--json')).stdout)
-    expect(steps).toEqual([expect.objectContaining({ kind: expect.stringMatching(/^ROTATION_STEP_KIND_/) })])
-  })
-
-  it('says that nothing happens when rotation is off', async () => {
-    await keyturn('keys', 'policy', 'set', '--rotation', 'off')
-    expect((await keyturn('keys', 'schedule')).stdout).toMatch(/^Nothing happens by itself: rotation is off/)
-    await keyturn('keys', 'policy', 'set', '--rotation', 'on')
-  })
-
-  it.each(['0', '101', 'many', '1.5'])('refuses a count of %s', async (count) => {
-    const { code, stderr } = await keyturn('keys', 'schedule', '--count', count)
-    expect(code).toBe(2)
-    expect(stderr).toContain('Write a whole number, 1 to 100.')
   })
 })
 
@@ -433,26 +311,6 @@ describe('keyturn keys revoke', () => {
     ])
     expect((await keyturn('keys', 'list')).stdout).not.toContain(keyId)
     expect((await keyturn('keys', 'list', '--revoked')).stdout).toMatch(new RegExp(`^${keyId} .* revoked `, 'm'))
-  })
-
-  it('prints what the API returns with --json', async () => {
-    const keyId = await createKey()
-    const { stdout } = await keyturn('keys', 'revoke', keyId, '--json')
-    const { webKeys } = JSON.parse((await keyturn('keys', 'list', '--revoked', '--json')).stdout)
-    expect(webKeys).toContainEqual(expect.objectContaining({ keyId, state: 'WEB_KEY_STATE_REVOKED' }))
-    expect(JSON.parse(stdout)).toMatchObject({
-      webKey: { keyId, state: 'WEB_KEY_STATE_REVOKED' },
-      activeWebKey: { keyId: await activeKeyId() },
-      trustedUntil: expect.any(String),
-    })
-  })
-
-  it.each(['no-such-key', '-'.padEnd(43, 'A')])('says that there is no key %s', async (keyId) => {
-    expect(await keyturn('keys', 'revoke', keyId)).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: `keyturn: there is no web key "${keyId}" (WEB_KEY_NOT_FOUND)\n`,
-    })
   })
 })
 

@@ -7,7 +7,6 @@ import { removeFolder, runKeyturnInProcess, startKeyturnInProcess } from '../../
 import { sharedPostgres } from '../../support/new-database.ts'
 import type { TestPostgres } from '../../support/postgres.ts'
 import { openAllSealed } from '../../support/sealed-keys.ts'
-import { refuses } from '../../support/terminal.ts'
 import { requestToken, webKeyClient } from '../../support/web-key-client.ts'
 
 const older = generateMasterKey()
@@ -88,20 +87,5 @@ describe('keyturn master-key status', () => {
         ),
       ),
     )
-  })
-
-  it('refuses a schema that is not the one of this version, and leaves it as it is', async () => {
-    await postgres.query('delete from migrations', [], url)
-    expect(await masterKey('status', older)).toEqual(
-      refuses('the schema of the database is older than this version of Keyturn: run "keyturn migrate" first'),
-    )
-    const applied = await postgres.query<{ name: string }>('select name from migrations', [], url)
-    expect(applied).toEqual([])
-
-    await postgres.query(`insert into migrations values ('0001-initial-schema')`, [], url)
-    await postgres.query('update instance set schema_major = 2', [], url)
-    const { code, stderr } = await masterKey('status', older)
-    expect(code).toBe(1)
-    expect(stderr).toContain('a newer version of Keyturn has changed the database')
   })
 })

@@ -43,14 +43,6 @@ describe('keyturn migrate', () => {
     expect(await readdir(folder)).not.toContain('postgres')
   })
 
-  it('can be run by several at once', async () => {
-    const url = await postgres.createDatabase()
-    const env = { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: generateMasterKey() }
-    const both = await Promise.all([runKeyturnInProcess(['migrate'], env), runKeyturnInProcess(['migrate'], env)])
-    expect(both).toContainEqual(APPLIED)
-    expect(both).toContainEqual(NOTHING_TO_DO)
-  })
-
   it.each([
     [
       'is not there',

@@ -94,11 +94,6 @@ describe('an error, with --json', () => {
       error: { message: expect.stringMatching(/^cannot reach http:\/\/127\.0\.0\.1:1 \(ECONN/), code: 'connection' },
     })
   })
-
-  it('is YAML with --output yaml', async () => {
-    const { code, stderr } = await keyturn('keys', 'revoke', 'none', '--output', 'yaml')
-    expect({ code, error: parse(stderr).error }).toMatchObject({ code: 1, error: { reason: 'WEB_KEY_NOT_FOUND' } })
-  })
 })
 
 describe('colours', () => {
@@ -117,19 +112,6 @@ describe('colours', () => {
     ]) {
       const { stdout, stderr } = await keyturn(...args)
       expect(`${stdout}${stderr}`).not.toContain('\u001b')
-    }
-  })
-
-  it.each([{ NO_COLOR: '1' }, { NO_COLOR: 'false' }, { TERM: 'dumb' }])('are switched off by %j', async (env) => {
-    for (const args of [['keys', 'list'], ['--help'], ['keys', 'activate', 'none'], ['keys', 'activate']]) {
-      const { stdout, stderr } = await atTerminal(args, env)
-      expect(`${stdout}${stderr}`).not.toContain('\u001b')
-    }
-  })
-
-  it('are none in JSON and YAML', async () => {
-    for (const format of ['json', 'yaml']) {
-      expect((await atTerminal(['keys', 'list', '--output', format])).stdout).not.toContain('\u001b')
     }
   })
 })

@@ -178,17 +178,4 @@ describe('without proof of being the operator, keyturn recover', () => {
     )
     expect(await credentials()).toEqual(before)
   })
-
-  it('wants to know the address of the server if the port is not fixed', async () => {
-    expect(await recover({ KEYTURN_LISTEN: '127.0.0.1:0', KEYTURN_BASE_URL: '' })).toEqual(
-      refuses('the port of the server is not known: name its address with --base-url'),
-    )
-  })
-
-  it('says what is wrong with the settings, like the server', async () => {
-    expect(await recover({ KEYTURN_LISTEN: 'nonsense' })).toMatchObject({
-      code: 2,
-      stderr: expect.stringMatching(/KEYTURN_LISTEN/),
-    })
-  })
 })

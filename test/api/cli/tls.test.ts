@@ -1,5 +1,4 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { createServer as createHttpServer } from 'node:http'
 import { createServer, type ServerOptions } from 'node:https'
 import type { AddressInfo, Server } from 'node:net'
 import { join } from 'node:path'
@@ -62,15 +61,6 @@ describe('a server that admits only clients with a certificate', () => {
       client_cert_file: file('client.cert'),
       client_key_file: file('client.key'),
     })
-  })
-
-  it('is called with a personal access token too', async () => {
-    const expires = ['--expires', '1h', '--json', '--ca', CA]
-    const { stdout } = await run(['users', 'tokens', 'create', admin.client_id, ...expires, ...CLIENT])
-    const env = { KEYTURN_TOKEN: JSON.parse(stdout).token, KEYTURN_BASE_URL: admin.base_url }
-    expect((await runKeyturnInProcess(['keys', 'list', '--ca', CA, ...CLIENT], env)).stderr).toBe('')
-    const refused = await runKeyturnInProcess(['keys', 'list', '--ca', CA], env)
-    expect(refused).toEqual(refuses(`${cannotReach(admin.base_url, CERTIFICATE_REQUIRED)}: ${GIVE_ONE}`))
   })
 
   it('asks for one', async () => {
@@ -145,20 +135,6 @@ describe('the certificate of a server', () => {
   })
 })
 
-describe('a wrong scheme', () => {
-  it('is said to be that', async () => {
-    const plain = createHttpServer((_, response) => response.end())
-    const http = await listening(plain, '127.0.0.1')
-    const { stderr } = await call(`https://${http}`)
-    expect(stderr).toMatch(/\(ERR_SSL_\w+\): \S+ speaks HTTP without TLS: its address begins with http:\/\/\n$/)
-
-    const https = await tlsServer('127.0.0.1', { cert: await readFile(CA) })
-    expect((await call(https.replace('https:', 'http:'))).stderr).toMatch(
-      /\(ECONNRESET\): the server closed the connection: does its address begin with https:\/\/\?\n$/,
-    )
-  })
-})
-
 describe('files for TLS', () => {
   it.each<[string, string[], string]>([
     [
@@ -183,13 +159,6 @@ describe('files for TLS', () => {
     expect(code).toBe(1)
     expect(stderr).toContain(`keyturn: ${message}`)
     expect(stderr).not.toContain('PRIVATE KEY')
-  })
-
-  it('of an option are not mixed with those of variables', async () => {
-    const env = { KEYTURN_CLIENT_KEY_FILE: file('client.key') }
-    expect((await run(['keys', 'list', '--client-cert', file('client.cert')], env)).stderr).toContain(
-      'a client certificate needs its private key',
-    )
   })
 })
 

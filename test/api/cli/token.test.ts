@@ -13,7 +13,6 @@ import {
   temporaryFolder,
 } from '../../support/keyturn.ts'
 import { freePort } from '../../support/postgres.ts'
-import { json, startScriptedIssuer } from '../../support/scripted-issuer.ts'
 
 let server: Keyturn
 let folder: string
@@ -48,11 +47,6 @@ describe('keyturn token', () => {
       client_id: (await server.admin()).client_id,
       scope: 'openid urn:service:iam:org:project:id:service:aud',
     })
-  })
-
-  it('asks for the scopes of --scope [Spec §4.1]', async () => {
-    const { stdout } = await keyturn('--scope', 'openid urn:service:iam:org:projects:roles')
-    expect(decodeJwt(stdout.trim()).scope).toBe('openid urn:service:iam:org:projects:roles')
   })
 
   it('asks for the audience of --audience: the API, the own project or a project by id', async () => {
@@ -93,49 +87,6 @@ describe('keyturn token', () => {
       code: 1,
       stderr: expect.stringContaining('the address http://keyturn.invalid/oauth/v2/token must be https'),
     })
-  })
-
-  it('prints what a server says without letting it control the terminal', async () => {
-    const hostile = await startScriptedIssuer()
-    hostile.answer(json(400, { error: 'invalid_client', error_description: '\u001b[2J\nkeyturn: run it' }))
-    try {
-      const token_endpoint = `${hostile.issuer}/token`
-      const { stderr } = await withCredentials('hostile.json', { ...(await server.admin()), token_endpoint })
-      expect(stderr).toBe('keyturn: no token: invalid_client: \\u001b[2J\\u000akeyturn: run it\n')
-    } finally {
-      await hostile.stop()
-    }
-  })
-
-  it('asks for an audience of a project by its URI [RFC 8707 §2]', async () => {
-    const audience = 'https://keyturn.example/api'
-    const add = ['projects', 'audiences', 'add', 'keyturn', audience]
-    expect(await runKeyturnInProcess(add, { KEYTURN_DATA_DIR: server.dataDir })).toMatchObject({ code: 0 })
-    const { code, stdout, stderr } = await keyturn('--audience', audience, '--scope', 'profile')
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(decodeJwt(stdout.trim())).toMatchObject({ aud: [audience], scope: 'profile' })
-  })
-
-  it('refuses an audience that is none, and says what would be one', async () => {
-    const { code, stdout, stderr } = await keyturn('--audience', 'keyturn')
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain('Write "api", "own", the id of a project')
-  })
-
-  it('prints what the token endpoint returns with --json [Spec §2.1]', async () => {
-    const { code, stdout, stderr } = await keyturn('--json')
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(JSON.parse(stdout)).toMatchObject({
-      access_token: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/),
-      token_type: 'Bearer',
-      expires_in: 3600,
-    })
-  })
-
-  it('says which error the token endpoint answered [Spec §7]', async () => {
-    const { code, stdout, stderr } = await keyturn('--scope', 'openid no-such-scope')
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(/^keyturn: no token: invalid_scope: .+\n$/)
   })
 })
 

@@ -106,15 +106,6 @@ describe('keyturn users certificates', () => {
   })
 })
 
-describe('keyturn users certificates', () => {
-  it('remove names the option and the command for what is no id', async () => {
-    expect(await terminal.run('users', 'certificates', 'remove', NOTHING, 'nope')).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('keyturn users certificates list'),
-    })
-  })
-})
-
 describe('keyturn users keys', () => {
   const keyturn = (...args: string[]) => terminal.run('users', 'keys', ...args)
 
@@ -138,21 +129,6 @@ describe('keyturn users keys', () => {
     expect(await keyturn('remove', clientId, key!.keyId)).toEqual(says(`removed ${key!.keyId}`))
     expect(await terminal.json('users', 'keys', 'list', clientId)).toEqual(await list(clientId))
     expect((await list(clientId)).keys).toHaveLength(1)
-  })
-
-  it('adds every key of a JWK set', async () => {
-    const clientId = await createUser()
-    const set = { keys: [publicJwk(), publicJwk()] }
-    const { keys } = await terminal.json<{ keys: unknown[] }>(
-      'users',
-      'keys',
-      'add',
-      clientId,
-      await file('set.json', set),
-    )
-    // They were added at the same moment, so the list has them in no order of ours.
-    expect(keys).toHaveLength(2)
-    expect((await list(clientId)).keys).toEqual(expect.arrayContaining(keys))
   })
 
   it.each<[string, object]>([
@@ -190,23 +166,6 @@ describe('keyturn users keys', () => {
     expect(JSON.parse(JSON.parse(sent!))).toEqual({ keys: [{ ...key, kid: 'mine', alg: 'ES256', use: 'sig' }] })
     expect(received()).not.toContain('seed')
   })
-
-  it.each([
-    ['no JSON', '-----BEGIN PUBLIC KEY-----'],
-    ['no key', '{"hello": "world"}'],
-  ])('says what a file with %s must have', async (_, content) => {
-    const path = await file('bad.json', content)
-    expect(await keyturn('add', NOTHING, path)).toEqual(
-      refuses(`${path} is neither a JWK nor a JWK set (RFC 7517): it must be JSON with a "kty"`),
-    )
-  })
-
-  it('says that a file or a key is not there', async () => {
-    expect(await keyturn('add', NOTHING, '/no/such/file')).toEqual(refuses('cannot read /no/such/file'))
-    expect(await keyturn('remove', await createUser(), NOTHING)).toEqual(
-      refuses('the user has no such key (USER_KEY_NOT_FOUND)'),
-    )
-  })
 })
 
 describe('keyturn users tokens', () => {
@@ -241,33 +200,5 @@ describe('keyturn users tokens', () => {
     expect(await keyturn('revoke', clientId, tokenId)).toEqual(says(`revoked ${tokenId}`))
     expect(await statusOfCall()).toBe(401)
     expect(await terminal.json('users', 'tokens', 'list', clientId)).toEqual({})
-  })
-
-  it('prints what the API returns with --json', async () => {
-    const clientId = await createUser()
-    const created = await terminal.json<{ personalAccessToken: object }>(
-      'users',
-      'tokens',
-      'create',
-      clientId,
-      '--expires',
-      '12h',
-    )
-    expect(created).toEqual({ personalAccessToken: expect.anything(), token: expect.stringMatching(/^ktn_pat_/) })
-    expect(await terminal.json('users', 'tokens', 'list', clientId)).toEqual({
-      personalAccessTokens: [created.personalAccessToken],
-    })
-  })
-
-  it('says how long a token may live', async () => {
-    expect(await keyturn('create', await createUser(), '--expires', '366d')).toEqual(
-      refuses('a personal access token must expire at most 365 days after it is created (EXPIRATION_TOO_LATE)'),
-    )
-  })
-
-  it('says that there is no such token', async () => {
-    expect(await keyturn('revoke', await createUser(), NOTHING)).toEqual(
-      refuses('the user has no such personal access token (PERSONAL_ACCESS_TOKEN_NOT_FOUND)'),
-    )
   })
 })

@@ -58,24 +58,6 @@ describe('keyturn users create and list', () => {
     expect(some.slice(1)).toEqual([expect.stringMatching(new RegExp(`^${UUID}@other  enabled  elsewhere$`))])
   })
 
-  it('lists those whose name or client ID contains a text', async () => {
-    const clientId = await createUser('Night Export')
-    for (const text of ['night', clientId.slice(0, 36).toUpperCase()]) {
-      const found = await terminal.lines('users', 'list', '--search', text)
-      expect(found.slice(1)).toEqual([`${clientId}  enabled  Night Export`])
-    }
-    expect(await terminal.lines('users', 'list', '--search', 'night', '--project', 'other')).toHaveLength(1)
-  })
-
-  it('prints what the API returns with --json', async () => {
-    expect(await terminal.json('users', 'list')).toEqual(
-      await terminal.call('iam.user.v2.ServiceUserService/ListServiceUsers', {}),
-    )
-    expect(await terminal.json('users', 'create', 'json', '--project', 'billing')).toEqual({
-      serviceUser: expect.objectContaining({ userId: expect.stringMatching(`^${UUID}$`), name: 'json' }),
-    })
-  })
-
   it('wants a project, and one that exists', async () => {
     expect(await keyturn('create', 'x')).toEqual(rejects("required option '--project <project>' not specified"))
     expect(await keyturn('create', 'x', '--project', 'nobody')).toEqual(
@@ -197,15 +179,6 @@ describe('keyturn users rename, enable, disable, client-credentials, bound-token
     expect(await keyturn(...args)).toEqual(refuses(`there is no service user "${NOBODY}" (USER_NOT_FOUND)`))
   })
 
-  it('says how to name a user', async () => {
-    expect(await keyturn('show', 'invoices')).toEqual(
-      rejects(
-        "command-argument value 'invoices' is invalid for argument 'user'. " +
-          'Name a user by its user id, its client ID or name@project; "keyturn users list" prints them.',
-      ),
-    )
-  })
-
   it.each(['disable', 'delete'])('%s is refused for the last owner', async (command) => {
     const owner = (await terminal.server.admin()).client_id
     const { code, stderr } = await keyturn(command, owner)
@@ -249,23 +222,6 @@ describe('keyturn users grant and revoke', () => {
     expect(await reasonOf('--role', 'billing:nobody')).toMatch(/\(PROJECT_ROLE_NOT_FOUND\)\n$/)
     expect(await reasonOf('--role', 'nobody:reader')).toMatch(/^keyturn: there is no project "nobody": /)
     expect(await reasonOf('--scope', 'nothing')).toMatch(/\(PROJECT_SCOPE_NOT_FOUND\)\n$/)
-  })
-
-  it('wants exactly one thing to grant or revoke', async () => {
-    expect(await keyturn('grant', NOBODY)).toEqual(rejects('say what to grant: --role, --scope or --instance-role'))
-    expect(await keyturn('revoke', NOBODY)).toEqual(rejects('say what to revoke: --role, --scope or --instance-role'))
-    expect(await keyturn('grant', NOBODY, '--role', 'a:b', '--scope', 'c')).toEqual(
-      rejects("option '--role <project:role>' cannot be used with option '--scope <scope>'"),
-    )
-    expect(await keyturn('grant', NOBODY, '--role', 'reader')).toEqual(
-      rejects("option '--role <project:role>' argument 'reader' is invalid. Write the project, a colon and the role."),
-    )
-    expect(await keyturn('grant', NOBODY, '--instance-role', 'KING')).toEqual(
-      rejects(
-        "option '--instance-role <role>' argument 'KING' is invalid. Allowed choices are " +
-          'IAM_OWNER, IAM_OWNER_VIEWER, IAM_KEY_OPERATOR, IAM_AUDITOR, IAM_USER_ADMINISTRATOR.',
-      ),
-    )
   })
 })
 

@@ -2,9 +2,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { eventually } from '../../support/eventually.ts'
-import { newIssuerKey, startHttpsIssuer } from '../../support/https-issuer.ts'
 import { createAuthority } from '../../support/server-certificates.ts'
-import { openTerminal, refuses, rejects, says, type Terminal, UUID } from '../../support/terminal.ts'
+import { openTerminal, refuses, says, type Terminal, UUID } from '../../support/terminal.ts'
 import { startReceiver, status, verified, type WebhookReceiver } from '../../support/webhook-receiver.ts'
 
 const authority = createAuthority()
@@ -86,25 +85,6 @@ describe('keyturn webhooks', () => {
     expect(await keyturn('delete', 'other', '--yes')).toEqual(says('deleted other'))
     expect(await keyturn('show', 'other')).toEqual(
       refuses('there is no webhook "other": "keyturn webhooks list" prints those that there are'),
-    )
-  })
-
-  it('is allowed to reach what keys of issuers are then fetched from, too', async () => {
-    const issuer = await startHttpsIssuer(authority)
-    try {
-      issuer.publish(newIssuerKey('first'))
-      await terminal.lines('federation', 'issuers', 'create', issuer.url, '--discovery', '--issuer-ca', ca)
-      expect(await terminal.lines('federation', 'issuers', 'refresh', issuer.url)).toEqual(['fetched: first'])
-    } finally {
-      await issuer.stop()
-    }
-  })
-
-  it('refuses an address that is no https URL', async () => {
-    expect(await keyturn('create', 'plain', 'http://example.com')).toEqual(
-      rejects(
-        "command-argument value 'http://example.com' is invalid for argument 'url'. It is an https URL without a user.",
-      ),
     )
   })
 })

@@ -101,15 +101,6 @@ export function describeConsoleStore(current: () => Database): void {
       expect((await store().listSessions()).sessions).toEqual([])
     })
 
-    it('stay when their user is renamed', async () => {
-      const userId = await newUser()
-      const session = await newSession(userId)
-      await createIdentityStore(current(), TEST_MACS).changeUser(userId, anEntry('change'), (user) => {
-        return { next: { ...user!, name: 'renamed' }, result: null }
-      })
-      expect((await store().listSessions()).sessions).toEqual([session])
-    })
-
     it('are marked as used once a minute, without a change of the instance', async () => {
       const database = current()
       const version = async () =>

@@ -111,19 +111,5 @@ export function describeCredentialUses(current: () => Database): void {
       expect((await Promise.all(attempts)).filter((first) => first)).toHaveLength(1)
       expect(await uses().useAssertionOnce('just', inSeconds(60))).toBe(false)
     })
-
-    it('deletes expired assertions now and then', async () => {
-      const { db } = current()
-      const ended = Array.from({ length: 1500 }, (_, index) => ({
-        id: `old ${index}`,
-        expiration_date: inSeconds(-3600),
-      }))
-      await db.insertInto('used_assertions').values(ended).execute()
-      const used = uses()
-      for (let count = 0; count < 200; count += 1) await used.useAssertionOnce(`new ${count}`, inSeconds(60))
-      const left = await db.selectFrom('used_assertions').select('id').execute()
-      expect(left).toHaveLength(200)
-      expect(left.every(({ id }) => id.startsWith('new '))).toBe(true)
-    })
   })
 }

@@ -121,17 +121,6 @@ export function describeFederationStore(current: () => Database): void {
       expect((await reader().findFederatedUsers(unknown)).userIds).toEqual([])
     })
 
-    it('are found for thousands of subjects at once', async () => {
-      const issuerId = await trust('https://a.example')
-      const subjects = Array.from({ length: 2_500 }, (_, index) => ({ issuerId, subject: `robot-${index}` }))
-      subjects.push({ issuerId, subject: 'robot' })
-      const userId = await newUser()
-      await addIdentity(userId, issuerId)
-      const { federatedUsers } = await reader().load({ subjects })
-      expect(federatedUsers).toHaveLength(2_501)
-      expect(federatedUsers.at(-1)).toEqual([userId])
-    })
-
     it('end with the user', async () => {
       const [issuerId, userId] = [await trust('https://a.example'), await newUser()]
       await addIdentity(userId, issuerId)

@@ -4,7 +4,6 @@
  * No test measures time. Without the timeouts of the server, the change of the other replica fails: it waits for 10 s at most,
  * and the hanging replicas hang for longer.
  */
-import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals'
 import { planRevocation } from '../../../src/domain/keys/key-ring.ts'
 import { createConfigurationStore } from '../../../src/storage/configuration/configuration-store.ts'
@@ -15,7 +14,6 @@ import { migrate } from '../../../src/storage/migrations/migrate.ts'
 import { type Database, openDatabase } from '../../../src/storage/postgres/database.ts'
 import { anEntry } from '../../support/audit-entry.ts'
 import { eventually } from '../../support/eventually.ts'
-import { identityOperations } from '../../support/identity-operations.ts'
 import { newInstanceContent } from '../../support/instance-content.ts'
 import { TEST_MACS } from '../../support/integrity.ts'
 import { keyOperations } from '../../support/key-operations.ts'
@@ -154,24 +152,6 @@ export function describeFrozenClient({ version, obstacle, points, at, shared }: 
 
     if (version !== 'npm') return
 
-    it('lets another make its change although many of its own had been waiting for the lock', async () => {
-      const url = await postgres.createDatabase(template)
-      const [frozen, proxy] = await openFrozen(url, 20)
-      const reached = proxy.freezeAt(statements.length, 'before')
-      const first = keyOperations(frozen)
-        .look()
-        .catch((error: unknown) => error)
-      const others = Array.from({ length: 10 }, () =>
-        keyOperations(frozen)
-          .look()
-          .catch((error: unknown) => error),
-      )
-      await reached
-      await revoke(await open(url), leaked)
-      proxy.thaw()
-      await Promise.all([first, ...others])
-    })
-
     it('lets another make its change although it froze while it planned a configuration, which has more time', async () => {
       const url = await postgres.createDatabase(template)
       const [frozen, proxy] = await openFrozen(url)
@@ -184,28 +164,6 @@ export function describeFrozenClient({ version, obstacle, points, at, shared }: 
       await revoke(await open(url), leaked)
       proxy.thaw()
       expect(await applied).toEqual(unavailable)
-    })
-
-    it('lets another make its change although it stopped in the middle of a long answer', async () => {
-      const url = await postgres.createDatabase(template)
-      await postgres.query(
-        `insert into web_keys (key_id, algorithm, state, public_jwk, sealed_private_key, creation_date, mac)
-         select 'long-' || i, 'ES256', 'initial', jsonb_build_object('x', repeat('x', 100000)), '', now(), sha256('')
-         from generate_series(1, 300) i`,
-        [],
-        url,
-      )
-      const [frozen, proxy] = await openFrozen(url)
-      const read = statements.findIndex((statement) => statement.includes('from "web_keys"')) + 1
-      const reached = proxy.freezeAt(read, 'after')
-      const looked = keyOperations(frozen)
-        .look()
-        .catch((error: unknown) => error)
-      await reached
-      // Not of keys: those cannot be read.
-      await identityOperations(await open(url)).createProject(randomUUID(), 'billing')
-      proxy.thaw()
-      expect(await looked).toEqual(unavailable)
     })
   })
 }

@@ -73,7 +73,7 @@ const BEGINNING: readonly Operation[] = PROJECTS.flatMap((id, index): Operation[
   { kind: 'setEnabled', user: USERS[1] ?? '', flag: false },
 )
 
-export function describeIdentityModel(current: () => Database, runs: number): void {
+export function describeIdentityModel(current: () => Database): void {
   describe('any sequence of administrative operations', () => {
     it('leaves each user with the access of a simple model, and nothing of deleted ones', async () => {
       const property = fc.asyncProperty(histories, async (sequence) => {
@@ -99,7 +99,7 @@ export function describeIdentityModel(current: () => Database, runs: number): vo
         expect(await db.selectFrom('audit_events').select('event_id').execute()).toHaveLength(changes)
         await expectTokensToFind(current(), model.access())
       })
-      await fc.assert(property, { numRuns: runs })
+      await fc.assert(property, { numRuns: 5 })
     })
   })
 }

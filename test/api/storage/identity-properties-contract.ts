@@ -116,7 +116,7 @@ const projectState = fc.record({
   audiences: sorted(subset(['https://api.example', 'https://api.example/v2', 'urn:api'])),
 })
 
-export function describeIdentityProperties(current: () => Database, runs: number): void {
+export function describeIdentityProperties(current: () => Database): void {
   const store = () => createIdentityStore(current(), TEST_MACS)
   const version = async () => (await createInstanceReader(current(), TEST_MACS).status()).version
 
@@ -137,7 +137,7 @@ export function describeIdentityProperties(current: () => Database, runs: number
           expect(await version()).toBe(before)
         }
       })
-      await fc.assert(property, { numRuns: runs })
+      await fc.assert(property, { numRuns: 12 })
     })
 
     it('of a service user is read back as it was decided', async () => {
@@ -174,7 +174,7 @@ export function describeIdentityProperties(current: () => Database, runs: number
           expect(await version()).toBe(before)
         }
       })
-      await fc.assert(property, { numRuns: runs })
+      await fc.assert(property, { numRuns: 12 })
     })
   })
 }

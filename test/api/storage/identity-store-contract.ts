@@ -4,12 +4,9 @@
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
-import { sql } from 'kysely'
 import { createProject } from '../../../src/domain/identities/project.ts'
 import { WHOLE_INSTANCE } from '../../../src/domain/identities/reach.ts'
-import { createServiceUser, type ServiceUser } from '../../../src/domain/identities/service-user.ts'
-import { revokeToken } from '../../../src/domain/identities/token-revocation.ts'
-import { after } from '../../../src/domain/time.ts'
+import { createServiceUser } from '../../../src/domain/identities/service-user.ts'
 import { createAuditLog } from '../../../src/storage/events/audit-log.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
@@ -17,8 +14,7 @@ import type { Database } from '../../../src/storage/postgres/database.ts'
 import { anAuditEntry, anEntry } from '../../support/audit-entry.ts'
 import { identityOperations } from '../../support/identity-operations.ts'
 import { TEST_MACS } from '../../support/integrity.ts'
-import { newKeyPair } from '../../support/keys.ts'
-import { type SeededProject, seedProject, seedSecret, seedUser } from '../../support/seed.ts'
+import { type SeededProject, seedProject, seedUser } from '../../support/seed.ts'
 
 const EVERYTHING = { from: null, to: null, actor: null, resource: null }
 
@@ -81,15 +77,6 @@ export function describeIdentityStore(current: () => Database): void {
       const userId = await newUser(project)
       await operations().renameProject(project.projectId, 'new-name')
       expect(await store().findUser(userId)).toMatchObject({ projectName: 'new-name' })
-    })
-
-    it.each(['createProject', 'renameProject'] as const)('refuses a name that is taken: %s', async (operation) => {
-      await seedProject(current(), { name: 'billing' })
-      const { projectId } = await seedProject(current())
-      const target = operation === 'createProject' ? randomUUID() : projectId
-      const before = await version()
-      expect(await codeOf(operations()[operation](target, 'billing'))).toBe('project_name_taken')
-      expect([await version(), await events()]).toEqual([before, []])
     })
 
     it('refuses an audience that another project has', async () => {
@@ -166,15 +153,6 @@ export function describeIdentityStore(current: () => Database): void {
       expect(await store().findUser(stranger)).toMatchObject({ projectRoles: new Map() })
     })
 
-    it('keeps a project of a thousand roles, and the longest ones', async () => {
-      const { projectId } = await seedProject(current())
-      const roles = Array.from({ length: 1000 }, (_, index) => `${index}`.padStart(100, 'r')).sort()
-      await operations().onProject(projectId, 'many', (project) => ({ ...project, roles }))
-      expect(await store().findProject(projectId)).toMatchObject({ roles })
-      await operations().onProject(projectId, 'few', (project) => ({ ...project, roles: roles.slice(0, 1) }))
-      expect(await store().findProject(projectId)).toMatchObject({ roles: roles.slice(0, 1) })
-    })
-
     it('does not let the decision change another project', async () => {
       const wrong = store().changeProject(randomUUID(), anEntry('create'), (_, now) => {
         return { next: createProject(randomUUID(), 'other', now), result: 0 }
@@ -204,41 +182,6 @@ export function describeIdentityStore(current: () => Database): void {
 
       expect(await version()).toBe(before + 3)
       expect((await events()).map(({ action }) => action).toSorted()).toEqual(['change', 'create', 'delete'])
-    })
-
-    it('keeps keys as they were given, with `kid` and `alg` or without', async () => {
-      const { publicJwk } = newKeyPair()
-      const userId = await newUser(await seedProject(current()))
-      const rsa = { kty: 'RSA', n: 'AQAB', e: 'AQAB', kid: '"1"', alg: 'PS256' } as const
-      const okp = { kty: 'OKP', crv: 'Ed25519', x: 'x', kid: 'only kid' } as const
-      const createdAt = new Date('2024-01-01T00:00:00.001Z')
-      const keys = [publicJwk, rsa, okp].map((jwk, index) => ({
-        keyId: `00000000-0000-4000-8000-00000000000${index}`,
-        publicJwk: jwk,
-        createdAt,
-        expiresAt: index === 0 ? null : new Date('2999-01-01T00:00:00.999Z'),
-      }))
-      await operations().onUser(userId, 'add keys', (user) => ({ ...user, keys }))
-      expect(await store().findUser(userId)).toMatchObject({ keys })
-    })
-
-    it('writes nothing when nothing changes: no version, no event', async () => {
-      const project = await seedProject(current(), { roles: ['reader'], scopes: ['x'] })
-      const { userId } = await seedUser(current(), {
-        project,
-        projectRoles: { [project.projectId]: ['reader'] },
-        customScopes: ['x'],
-      })
-      const { secretId } = await seedSecret(current(), userId, { deactivatedAt: new Date() })
-      const before = await version()
-      await operations().onUser(userId, 'nothing', (user) => user)
-      await operations().onUser(userId, 'nothing', (user) => structuredClone(user) as ServiceUser)
-      await operations().grantRole(userId, project.projectId, 'reader')
-      await operations().grantScope(userId, 'x')
-      await operations().deactivateSecret(userId, secretId)
-      await operations().revokeRole(userId, project.projectId, 'writer')
-      await store().changeUser(randomUUID(), anEntry('nothing'), () => ({ next: null, result: 0 }))
-      expect([await version(), await events()]).toEqual([before, []])
     })
 
     it('takes roles and scopes from this user only', async () => {
@@ -305,18 +248,6 @@ export function describeIdentityStore(current: () => Database): void {
       expect(await codeOf(run(operations(), userId, project.projectId))).toBe(code)
     })
 
-    it('passes the refusal of the decision through, with nothing stored', async () => {
-      const refusal = Object.assign(new Error('mine'), { code: '40001', constraint: 'projects_name_unique' })
-      const before = await version()
-      const thrown = await store()
-        .changeUser(randomUUID(), anEntry('create'), () => {
-          throw refusal
-        })
-        .catch((error: unknown) => error)
-      expect(thrown).toBe(refusal)
-      expect([await version(), await events()]).toEqual([before, []])
-    })
-
     it('never gives the decision a time before the dates of the user, even if the clock went back', async () => {
       const userId = await newUser(await seedProject(current()))
       const future = new Date('2222-02-02T02:02:02.222Z')
@@ -324,19 +255,6 @@ export function describeIdentityStore(current: () => Database): void {
       const tokenId = randomUUID()
       const user = await operations().addToken(userId, tokenId, randomBytes(32))
       expect(user?.personalAccessTokens).toMatchObject([{ createdAt: future }])
-    })
-
-    it('leaves a use of a secret alone that is noted while it is deactivated', async () => {
-      const userId = await newUser(await seedProject(current()))
-      const { secretId } = await seedSecret(current(), userId)
-      const used = new Date('2024-01-01T00:01:00Z')
-      const found = await store().findUser(userId)
-      await sql`update client_secrets set last_use_date = ${used}`.execute(current().db)
-      await operations().onUser(userId, 'stale', () => {
-        const [secret] = found!.secrets
-        return { ...found!, secrets: [{ ...secret!, deactivatedAt: new Date() }] }
-      })
-      expect((await store().findUser(userId))?.secrets).toMatchObject([{ secretId, lastUsedAt: used }])
     })
   })
 
@@ -410,67 +328,6 @@ export function describeIdentityStore(current: () => Database): void {
       expect(listed).toEqual(names.toSorted())
     })
 
-    it('lists users by creation date and id, of one project or of all, in complete pages', async () => {
-      const [first, second] = [await seedProject(current()), await seedProject(current())]
-      for (let count = 0; count < 9; count += 1) await newUser(count % 3 === 0 ? second : first)
-      // Many with the same date: the id decides.
-      const date = new Date('2024-05-06T07:08:09.123Z')
-      await sql`update service_users set creation_date = ${date} where user_id < '80000000-0000-4000-8000-000000000000'`.execute(
-        current().db,
-      )
-
-      const all = await listAll(null)
-      expect(all).toHaveLength(9)
-      expect(new Set(all.map(({ userId }) => userId)).size).toBe(9)
-      const order = all.map(({ createdAt, userId }) => `${createdAt.toISOString()} ${userId}`)
-      expect(order).toEqual(order.toSorted())
-      expect(await listAll(second.projectId)).toEqual(all.filter(({ projectId }) => projectId === second.projectId))
-
-      async function listAll(projectId: string | null): Promise<readonly ServiceUser[]> {
-        const users: ServiceUser[] = []
-        for (;;) {
-          const filter = { projectId, search: '', reach: WHOLE_INSTANCE }
-          const page = await store().listUsers(filter, { after: users.at(-1) ?? null, limit: 2 })
-          users.push(...page)
-          if (page.length < 2) return users
-        }
-      }
-    })
-
-    it('lists the users whose name or client ID contains a text in any case, in complete pages', async () => {
-      const [shop, depot] = [
-        await seedProject(current(), { name: 'shop' }),
-        await seedProject(current(), { name: 'depot' }),
-      ]
-      const named = new Map<string, string>()
-      for (const name of ['Checkout', 'checkin', '100% fee_a', 'a\\b', 'depot of shop']) {
-        named.set((await seedUser(current(), { project: shop, name })).userId, name)
-      }
-      const { userId: robot } = await seedUser(current(), { project: depot, name: 'ROBOT' })
-      named.set(robot, 'ROBOT')
-      const search = async (text: string, projectId: string | null = null) => {
-        const users: ServiceUser[] = []
-        for (;;) {
-          const filter = { projectId, search: text, reach: WHOLE_INSTANCE }
-          const page = await store().listUsers(filter, { after: users.at(-1) ?? null, limit: 1 })
-          users.push(...page)
-          // Two of them may be of the same millisecond.
-          if (page.length < 1) return users.map(({ userId }) => named.get(userId)).toSorted()
-        }
-      }
-      expect(await search('CHECK')).toEqual(['Checkout', 'checkin'])
-      expect(await search('rob')).toEqual(['ROBOT'])
-      // No character is a wildcard.
-      expect(await search('%')).toEqual(['100% fee_a'])
-      expect(await search('e_a')).toEqual(['100% fee_a'])
-      expect(await search('\\')).toEqual(['a\\b'])
-      expect(await search(robot.toUpperCase())).toEqual(['ROBOT'])
-      expect(await search('@Depot')).toEqual(['ROBOT'])
-      expect(await search('depot')).toEqual(['ROBOT', 'depot of shop'])
-      expect(await search('depot', depot.projectId)).toEqual(['ROBOT'])
-      expect(await search('no such text')).toEqual([])
-    })
-
     it('finds a user by the hash of a personal access token, until it is revoked', async () => {
       const project = await seedProject(current())
       const [userId, other] = [await newUser(project), await newUser(project)]
@@ -482,36 +339,6 @@ export function describeIdentityStore(current: () => Database): void {
       expect(await store().findUserByPersonalAccessToken(randomBytes(32))).toBeUndefined()
       await operations().revokeToken(userId, tokenId)
       expect(await store().findUserByPersonalAccessToken(hash)).toBeUndefined()
-    })
-
-    it('keeps the revocation of an access token for a day after its expiry, and deletes it with the next one of any user', async () => {
-      const project = await seedProject(current())
-      const [userId, other] = [await newUser(project), await newUser(project)]
-      const expired = (tokenId: string, hours: number) => {
-        const expiration_date = sql<Date>`clock_timestamp() - make_interval(hours => ${hours}::int)`
-        return { user_id: other, token_id: tokenId, expiration_date }
-      }
-      const rows = [expired('recent', 23), expired('old', 25)]
-      await current().db.insertInto('revoked_tokens').values(rows).execute()
-      await store().changeUser(userId, anEntry('revoke'), (user, { clock }) => {
-        const next = revokeToken(user!, { tokenId: 'new', expiresAt: after(clock, 60) }, clock)
-        return { next, result: null }
-      })
-      expect((await store().findUser(userId))?.revokedTokens).toMatchObject([{ tokenId: 'new' }])
-      expect((await store().findUser(other))?.revokedTokens).toMatchObject([{ tokenId: 'recent' }])
-    })
-
-    it('refuses a stored key that is none, and says whose it is', async () => {
-      const userId = await newUser(await seedProject(current()))
-      await sql`
-        insert into user_keys (key_id, user_id, public_jwk, creation_date, mac)
-        values (${randomUUID()}, ${userId}, '{"kty":"oct"}', now(), ${new Uint8Array(32)})`.execute(current().db)
-      await expect(store().findUser(userId)).rejects.toMatchObject({
-        name: 'UnreadableRow',
-        kind: 'service_user',
-        id: userId,
-        message: expect.stringContaining(`service user ${userId} in the database is not valid`),
-      })
     })
   })
 }

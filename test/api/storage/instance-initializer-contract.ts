@@ -2,7 +2,6 @@
  * The part of the contract about `InstanceInitializer`.
  */
 import { describe, expect, it } from '@jest/globals'
-import type { ConfiguredState } from '../../../src/domain/configuration/plan.ts'
 import { nextStep } from '../../../src/domain/keys/rotation.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../../src/domain/keys/rotation-policy.ts'
 import { after } from '../../../src/domain/time.ts'
@@ -82,17 +81,6 @@ export function describeInstanceInitializer(current: () => Database): void {
       expect(results.toSorted()).toEqual([false, false, false, true])
       expect(callbacks).toBe(1)
       expect((await load()).ring).toHaveLength(1)
-    })
-
-    it('lets a configuration be planned for as long as a later one', async () => {
-      const decide = ({ version }: ConfiguredState) => {
-        // Longer than the process may be silent in other transactions.
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2500)
-        return { plan: { version, changes: [], takenOver: [], trustedIssuers: [], users: [] }, resources: [] }
-      }
-      const subject = { projects: [], users: [], audiences: [], kept: [], issuers: [], label: null }
-      const owner = { kind: 'configuration', label: 'first', subject, decide } as const
-      expect(await initializer().initialise({ ...newInstanceContent(), owner }, nothing)).toBe(true)
     })
 
     it('stores nothing when the callback throws, and passes its error through', async () => {

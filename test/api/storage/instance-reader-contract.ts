@@ -11,7 +11,7 @@ import type { Database } from '../../../src/storage/postgres/database.ts'
 import { TEST_MACS } from '../../support/integrity.ts'
 import { keyOperations } from '../../support/key-operations.ts'
 import { newKeyPair } from '../../support/keys.ts'
-import { change, seedProject, seedSecret, seedUser } from '../../support/seed.ts'
+import { seedProject, seedSecret, seedUser } from '../../support/seed.ts'
 
 export function describeInstanceReader(current: () => Database): void {
   const reader = () => createInstanceReader(current(), TEST_MACS)
@@ -32,25 +32,6 @@ export function describeInstanceReader(current: () => Database): void {
         users: new Map(),
         federatedUsers: [],
       })
-    })
-
-    it('reads the clock of the database, and the date of the last change by that clock', async () => {
-      const before = await reader().status()
-      await keyOperations(current()).create()
-      const after = await reader().status()
-      expect(after.clock.databaseTime.getTime()).toBeGreaterThanOrEqual(before.clock.databaseTime.getTime())
-      expect(after.changedAt?.getTime()).toBeGreaterThanOrEqual(before.clock.databaseTime.getTime())
-      expect(after.changedAt?.getTime()).toBeLessThanOrEqual(after.clock.databaseTime.getTime())
-      expect(after.clock.notBefore).toBeLessThanOrEqual(after.clock.notAfter)
-      expect(await reader().load()).toMatchObject({ version: 1, changedAt: after.changedAt })
-
-      await keyOperations(current()).look()
-      expect((await reader().status()).changedAt).toEqual(after.changedAt)
-    })
-
-    it('reads the version as a number', async () => {
-      await seedProject(current())
-      expect((await reader().status()).version).toBe(1)
     })
 
     it('gives the private key of the active web key and no other', async () => {
@@ -136,23 +117,6 @@ export function describeInstanceReader(current: () => Database): void {
       })
     })
 
-    it('reads a user that has nothing', async () => {
-      const project = await seedProject(current())
-      const { userId } = await seedUser(current(), { project })
-      expect((await reader().findServiceUser(userId)).user).toMatchObject({
-        enabled: true,
-        clientCredentialsEnabled: true,
-        secrets: [],
-        keys: [],
-        personalAccessTokens: [],
-        federatedIdentities: [],
-        certificates: [],
-        instanceRoles: [],
-        projectRoles: new Map(),
-        customScopes: [],
-      })
-    })
-
     it('reads the named users and leaves out unknown ids', async () => {
       const project = await seedProject(current())
       const [first, second] = [await seedUser(current(), { project }), await seedUser(current(), { project })]
@@ -161,26 +125,6 @@ export function describeInstanceReader(current: () => Database): void {
       const { users } = await reader().load({ userIds })
       expect([...users.keys()].toSorted()).toEqual([first.userId, second.userId].toSorted())
       expect(users.get(first.userId)?.userId).toBe(first.userId)
-    })
-
-    it('knows a user by one spelling of the id only', async () => {
-      const { userId } = await seedUser(current(), { project: await seedProject(current()) })
-      for (const text of [userId.toUpperCase(), `{${userId}}`, userId.replaceAll('-', ''), `${userId} `, '', "'"]) {
-        expect((await reader().findServiceUser(text)).user).toBeUndefined()
-      }
-    })
-
-    it('reads thousands of users at once', async () => {
-      const project = await seedProject(current())
-      const userIds = Array.from({ length: 5_000 }, () => randomUUID())
-      await change(current(), async (trx) => {
-        await sql`
-          insert into service_users (user_id, project_id, name, enabled, client_credentials_enabled, creation_date)
-          select id, ${project.projectId}, 'robot', true, true, now() from unnest(${userIds}::uuid[]) as id`.execute(
-          trx,
-        )
-      })
-      expect((await reader().load({ userIds })).users.size).toBe(5_000)
     })
 
     it('reads version, ring, active key and users in one snapshot while they change', async () => {
@@ -201,26 +145,6 @@ export function describeInstanceReader(current: () => Database): void {
         }
       }
       await Promise.all([swap(), look()])
-    })
-
-    it.each(['instance', 'rotation'] as const)('is refused without the row of %s, as in a restore', async (table) => {
-      const { db } = current()
-      const row = await db.selectFrom(table).selectAll().executeTakeFirstOrThrow()
-      await db.deleteFrom(table).execute()
-      const reads =
-        table === 'rotation'
-          ? [() => reader().load()]
-          : [() => reader().load(), () => reader().status(), () => reader().findServiceUser(randomUUID())]
-      try {
-        for (const read of reads) {
-          await expect(read()).rejects.toMatchObject({
-            code: 'storage_unavailable',
-            message: 'the database refuses: a row that every instance has is missing',
-          })
-        }
-      } finally {
-        await db.insertInto(table).values(row).execute()
-      }
     })
 
     it.each([

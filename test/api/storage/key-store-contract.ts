@@ -3,7 +3,6 @@
  */
 
 import { describe, expect, it } from '@jest/globals'
-import { sql } from 'kysely'
 import { DomainError } from '../../../src/domain/errors.ts'
 import type { WebKeyConfig } from '../../../src/domain/keys/key-algorithm.ts'
 import {
@@ -112,31 +111,6 @@ export function describeKeyStore(current: () => Database): void {
       expect(await ringOf(keys)).toEqual([expect.objectContaining({ keyId: standby.keyId, state: 'active' })])
     })
 
-    it('finds a revoked key that is too old for the list', async () => {
-      const store = createKeyStore(current(), TEST_MACS)
-      const keys = keyOperations(current())
-      const [leaked] = [await keys.create(), await keys.create()]
-      const {
-        result: { key },
-      } = await store.update(
-        anEntry('revoke'),
-        (ring, now) => planRevocation(ring, leaked.keyId, { now, jwksMaxAgeSeconds: 300, replacement: undefined })!,
-      )
-      const later = Array.from({ length: 1000 }, (_, i) => ({ ...key, keyId: String(i).padStart(43, '0') }))
-      const macs = later.map((other) => Buffer.from(TEST_MACS.ofRevokedWebKey(other)).toString('hex'))
-      await sql`
-        insert into revoked_web_keys
-          select n.key_id, algorithm, public_jwk, creation_date, activation_date, deactivation_date,
-            revocation_date + interval '1 second', decode(n.mac, 'hex')
-          from revoked_web_keys, unnest(${later.map(({ keyId }) => keyId)}::text[], ${macs}::text[]) as n(key_id, mac)
-        `.execute(current().db)
-      expect(await store.listRevoked()).not.toContainEqual(key)
-      expect(await store.findRevoked(key.keyId)).toEqual(key)
-      for (const unknown of ['nothing', '', '\0', 'a\0b', '\ud800']) {
-        expect(await store.findRevoked(unknown)).toBeUndefined()
-      }
-    })
-
     it('keeps the rotation that a decision returns, and shows it to the next one', async () => {
       const store = createKeyStore(current(), TEST_MACS)
       const kinds: WebKeyConfig[] = [
@@ -189,13 +163,6 @@ export function describeKeyStore(current: () => Database): void {
       }
     })
 
-    it('never shows the private key to the decision', async () => {
-      const keys = keyOperations(current())
-      const pair = newKeyPair()
-      await keys.create(pair)
-      expect(JSON.stringify(await ringOf(keys))).not.toContain(pair.sealedPrivateKey)
-    })
-
     it('stores nothing and passes the error through when the decision throws', async () => {
       const store = createKeyStore(current(), TEST_MACS)
       const refusal = new DomainError('web_key_not_found', 'no')
@@ -206,17 +173,6 @@ export function describeKeyStore(current: () => Database): void {
         .catch((error: unknown) => error)
       expect(thrown).toBe(refusal)
       expect(await version()).toBe(0)
-    })
-
-    it('passes an error of the decision through even if it looks like one of the database', async () => {
-      const store = createKeyStore(current(), TEST_MACS)
-      const disguised = Object.assign(new Error('Connection terminated'), { code: '40001' })
-      const thrown = await store
-        .update(anEntry('create'), () => {
-          throw disguised
-        })
-        .catch((error: unknown) => error)
-      expect(thrown).toBe(disguised)
     })
 
     it('stores nothing when a step fails', async () => {
@@ -268,15 +224,6 @@ export function describeKeyStore(current: () => Database): void {
       await expect(nameless).rejects.toMatchObject({ constraint: 'audit_events_actor_length' })
       expect(await ringOf(keyOperations(current()))).toEqual([])
       expect(await version()).toBe(0)
-    })
-
-    it('gives the decision the time of the database in whole milliseconds', async () => {
-      const keys = keyOperations(current())
-      const before = (await keys.look()).now
-      const created = await keys.create()
-      const after = (await keys.look()).now
-      expect(before <= created.createdAt && created.createdAt <= after).toBe(true)
-      expect(await ringOf(keys)).toEqual([created])
     })
 
     it('never gives the decision a time before the newest date of the ring, even if the clock went back', async () => {

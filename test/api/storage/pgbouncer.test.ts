@@ -13,7 +13,6 @@ import type { TestPostgres } from '../../support/postgres.ts'
 import { describeUnless } from '../../support/unless.ts'
 import { describeLockedChanges } from './store-contract.ts'
 
-/** The whole contract behind pgbouncer is in `test/fault/pgbouncer-contract.test.ts`. */
 describeUnless(WITHOUT_PGBOUNCER)('pgbouncer in transaction mode', () => {
   let postgres: TestPostgres | undefined
   const bouncers: PgBouncer[] = []

@@ -14,9 +14,6 @@ afterAll(async () => {
   await postgres?.stop()
 })
 
-// More random changes, on an older server: `test/fault/pgbouncer-contract.test.ts`.
-describeStore(
-  'PostgreSQL',
-  async () => openDatabase({ url: await postgres!.createDatabase(), log: createRecordingLog() }),
-  { sequences: 5, changes: 12 },
+describeStore('PostgreSQL', async () =>
+  openDatabase({ url: await postgres!.createDatabase(), log: createRecordingLog() }),
 )

@@ -104,14 +104,6 @@ export function describeSealedKeyStore(current: () => Database): void {
       expect(created.keyId).toBe(key!.keyId)
     })
 
-    it('are read one by one, and no other with them', async () => {
-      const keys = keyOperations(current())
-      const [first, second] = [await keys.create(), await keys.create(), await keys.create()]
-      const found = await store().find([second.keyId, first.keyId, 'unknown'])
-      expect(found.map(({ keyId }) => keyId).sort()).toEqual([first.keyId, second.keyId].sort())
-      expect(await store().find([])).toEqual([])
-    })
-
     it('come with the integrity key of the instance, which is replaced like them', async () => {
       expect(await store().integrityKey()).toBeNull()
       await createInstanceInitializer(current()).initialise(newInstanceContent(), async () => {})

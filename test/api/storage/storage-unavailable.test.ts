@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import pg from 'pg'
-import { type DomainError, StorageRefusal } from '../../../src/domain/errors.ts'
+import type { DomainError } from '../../../src/domain/errors.ts'
 import { WHOLE_INSTANCE } from '../../../src/domain/identities/reach.ts'
 import { createAuditLog } from '../../../src/storage/events/audit-log.ts'
 import { createCredentialUses } from '../../../src/storage/identities/credential-uses.ts'
@@ -11,7 +11,6 @@ import { createInstanceInitializer } from '../../../src/storage/instance/instanc
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
 import { migrate } from '../../../src/storage/migrations/migrate.ts'
 import { type Database, openDatabase } from '../../../src/storage/postgres/database.ts'
-import { isTransient, usingStorage } from '../../../src/storage/postgres/storage-errors.ts'
 import { anEntry } from '../../support/audit-entry.ts'
 import { eventually } from '../../support/eventually.ts'
 import { identityOperations } from '../../support/identity-operations.ts'
@@ -20,7 +19,6 @@ import { TEST_MACS } from '../../support/integrity.ts'
 import { keyOperations } from '../../support/key-operations.ts'
 import { createRecordingLog, type RecordingLog } from '../../support/log.ts'
 import { freePort, startPostgres, TEST_PASSWORD, type TestPostgres } from '../../support/postgres.ts'
-import { startTcpProxy } from '../../support/tcp-proxy.ts'
 
 /** A statement timeout that is short for tests, in milliseconds. What must succeed is tried again: the database may be slow for that long. */
 const SHORT = 1_000
@@ -115,15 +113,6 @@ describe('a database that is not available', () => {
     ['migrate', () => migrate(database)],
   ]
 
-  it('is closed cleanly although it resets connections while they are closed', async () => {
-    const proxy = await startTcpProxy(Number(new URL(url).port), undefined, { rude: true })
-    cleanups.push(() => proxy.close())
-    const database = await openDatabase({ url: onPort(proxy.port), log })
-    await migrate(database)
-    expect(proxy.accepted).toBeGreaterThan(0)
-    await database.close()
-  })
-
   it('fails every call with an error of its own, without a secret in the message', async () => {
     const database = await open(onPort(await freePort()))
     for (const [name, call] of everyCall(database)) {
@@ -176,40 +165,10 @@ describe('a database that is not available', () => {
     expect(await initializer.initialise(newInstanceContent(), async () => {})).toBe(true)
   })
 
-  it('does not roll back a first start that takes long to write its file, and is as patient with nothing else', async () => {
-    const database = await open(url)
-    const silentFor = (millis: number) =>
-      postgres!.query(
-        `select 1 from pg_stat_activity where state = 'idle in transaction' and datname = current_database()
-         and clock_timestamp() - state_change > make_interval(secs => $1)`,
-        [millis / 1000],
-        url,
-      )
-    const initializer = createInstanceInitializer(database)
-    const longerThanOthers = async () => {
-      await eventually(async () => expect(await silentFor(2_500)).toHaveLength(1))
-    }
-    expect(await initializer.initialise(newInstanceContent(), longerThanOthers)).toBe(true)
-  })
-
   it('is the error of a lock that is held too long, until it is free', async () => {
     const keys = keyOperations(await open(url, SHORT))
     await whileLocked(() => expect(keys.look()).rejects.toEqual(unavailable))
     expect((await eventually(() => keys.look())).ring).toEqual([])
-  })
-
-  it('is the error of a server that does not respond, and connections that timed out are not used again', async () => {
-    const proxy = await startTcpProxy(Number(new URL(url).port))
-    cleanups.push(() => proxy.close())
-    const database = await open(onPort(proxy.port), SHORT)
-    const initializer = createInstanceInitializer(database)
-    const reader = createInstanceReader(database, TEST_MACS)
-    for (const call of [() => initializer.isInitialised(), () => reader.status()]) {
-      await eventually<unknown>(call)
-      proxy.freeze()
-      await expect(call()).rejects.toEqual(unavailable)
-      await eventually<unknown>(call)
-    }
   })
 
   it('does not keep a replica from reading when administration has used up its connections', async () => {
@@ -266,56 +225,6 @@ describe('a database that is not available', () => {
     await postgres!.query(`alter database ${name} reset default_transaction_read_only`)
     await keyOperations(database).create()
     expect(await pidOf(database)).not.toBe(standby)
-  })
-
-  it('is not the error of a mistake in a statement', async () => {
-    const { db } = await open(url)
-    for (const [code, mistake] of [
-      ['42601', sql`selct 1`],
-      ['22012', sql`select 1 / 0`],
-      ['23514', sql`update instance set version = -1`],
-    ] as const) {
-      await expect(usingStorage(() => mistake.execute(db))).rejects.toMatchObject({ code })
-    }
-  })
-
-  it.each([
-    ['this role lacks a right (SQLSTATE 42501)', 'revoke all on all tables in schema public from operator'],
-    ['a table is missing (SQLSTATE 42P01)', 'alter table web_keys rename to other_keys'],
-    ['a table is missing (SQLSTATE 42P01)', 'alter schema public rename to elsewhere'],
-    ['a column is missing (SQLSTATE 42703)', 'alter table web_keys drop column algorithm'],
-    [
-      'a function or an operator for the types of the columns is missing (SQLSTATE 42883)',
-      'alter table instance drop constraint instance_single_row; alter table instance alter column id type boolean using true',
-    ],
-    [
-      'an object is not in the state for that (SQLSTATE 55000)',
-      `alter table web_keys rename to old_keys;
-       create view web_keys as select distinct * from old_keys; grant all on web_keys to operator`,
-    ],
-    [
-      'a trigger refuses (SQLSTATE P0001)',
-      `create function refuse() returns trigger language plpgsql as 'begin raise exception ''frozen''; end';
-       create trigger refuses before insert on web_keys execute function refuse()`,
-    ],
-    ['a row that every instance has is missing', 'delete from instance'],
-  ])('says what it means when it refuses, and nothing of what is in it: %s', async (meaning, change) => {
-    const operated = url.replace(/\/\/[^@]+@/, '//operator:operator@')
-    await postgres!.query('grant all on all tables in schema public to operator', [], url)
-    const keys = keyOperations(await open(operated))
-    await keys.create()
-    await postgres!.query(change, [], url)
-
-    for (let attempt = 0; attempt < 3; attempt += 1) {
-      const error: unknown = await keys.create().catch((thrown: unknown) => thrown)
-      expect(error).toEqual(unavailable)
-      expect(error).toBeInstanceOf(StorageRefusal)
-      expect((error as DomainError).message).toBe(`the database refuses: ${meaning}`)
-      expect(isTransient(error)).toBe(!meaning.includes('SQLSTATE'))
-    }
-    // A reason that goes on is logged once a minute.
-    const lines = log.lines.filter((line) => line.startsWith('warn the database refuses'))
-    expect(lines).toHaveLength(meaning.includes('SQLSTATE') ? 1 : 0)
   })
 
   it('is the error of a server that was stopped, also on open connections', async () => {

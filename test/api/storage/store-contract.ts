@@ -30,14 +30,8 @@ import { describeSchema } from './schema-contract.ts'
 import { describeSealedKeyStore } from './sealed-key-store-contract.ts'
 import { describeWebhookStore } from './webhook-store-contract.ts'
 
-/** How many random changes are tried. A sequence of them, which is compared with a model, takes longer than one. */
-export interface RandomChanges {
-  readonly sequences: number
-  readonly changes: number
-}
-
 /** Runs the whole contract. `openEmpty` opens a database without any table; the contract closes it. */
-export function describeStore(kind: string, openEmpty: () => Promise<Database>, random: RandomChanges): void {
+export function describeStore(kind: string, openEmpty: () => Promise<Database>): void {
   describeParts(`storage on ${kind}`, openEmpty, (current) => {
     describeKeyStore(current)
     describeChangeTime(current)
@@ -48,8 +42,8 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>, 
     describeInstanceInitializer(current)
     describeAuthority(current)
     describeIdentityStore(current)
-    describeIdentityProperties(current, random.changes)
-    describeIdentityModel(current, random.sequences)
+    describeIdentityProperties(current)
+    describeIdentityModel(current)
     describeFederationStore(current)
     describeConsoleStore(current)
     describeAuditLog(current)

@@ -119,21 +119,4 @@ describe('a change whose commit fails', () => {
     expect(outcome).toBeInstanceOf(StorageRefusal)
     expect(await ring()).toEqual([])
   })
-
-  it('is retried after a conflict', async () => {
-    await atCommit(
-      `if nextval('attempts') < 3 then raise exception 'no' using errcode = 'serialization_failure'; end if;`,
-    )
-    await keyOperations(database).create()
-    expect(await ring()).toHaveLength(1)
-  })
-
-  it.each([
-    ['its session is ended', 'perform pg_terminate_backend(pg_backend_pid());'],
-    ['the server does not know what became of it', `raise exception 'no' using errcode = '40003';`],
-    ['a pooler has lost the server', `raise exception 'no' using errcode = '08007';`],
-  ])('is not known to be stored if %s', async (_, statements) => {
-    await atCommit(statements)
-    expect(await codeOf(keyOperations(database).create())).toEqual(unknown)
-  })
 })

@@ -1,10 +1,9 @@
-import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { lockDataDirectory } from '../../../src/embedded-postgres/data-directory.ts'
 import { startWorker, type Worker } from '../../support/processes.ts'
-import { itUnless, NOT_LINUX } from '../../support/unless.ts'
 import type { LockAnswer } from './lock-worker.ts'
 
 describe('locking a data directory', () => {
@@ -52,19 +51,6 @@ describe('locking a data directory', () => {
     })
   })
 
-  it('is refused to the same process', async () => {
-    const lock = await lockDataDirectory(folder)
-    await expect(lockDataDirectory(folder)).rejects.toThrow('in use')
-    lock.release()
-  })
-
-  it('is possible again after a release, which may be repeated', async () => {
-    const lock = await lockDataDirectory(folder)
-    lock.release()
-    lock.release()
-    expect(await lockElsewhere().next()).toEqual({ taken: true })
-  })
-
   it('is possible again after the holder was killed', async () => {
     const holder = lockElsewhere()
     expect(await holder.next()).toEqual({ taken: true })
@@ -72,24 +58,5 @@ describe('locking a data directory', () => {
     await holder.kill()
     const lock = await lockDataDirectory(folder)
     lock.release()
-  })
-
-  it('says so when the directory is a file', async () => {
-    await writeFile(folder, '')
-    await expect(lockDataDirectory(folder)).rejects.toThrow(`the data directory ${folder} is not a directory`)
-    await expect(lockDataDirectory(join(folder, 'below'))).rejects.toThrow('is not a directory')
-  })
-
-  itUnless(NOT_LINUX)('says so when the directory cannot be made below one that is there', async () => {
-    await expect(lockDataDirectory('/proc/keyturn/data')).rejects.toThrow('/proc/keyturn/data')
-  })
-
-  it('says so when the directory cannot be written', async () => {
-    await mkdir(folder, { mode: 0o555 })
-    const answer = await lockElsewhere({ obeysPermissions: true }).next<LockAnswer>()
-    expect(answer).toMatchObject({
-      taken: false,
-      message: expect.stringContaining(`the data directory ${folder} cannot be written`),
-    })
   })
 })

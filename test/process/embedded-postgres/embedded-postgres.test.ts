@@ -2,9 +2,7 @@
  * An embedded database and its processes. The tests share one, which starts again where a test needs that; what they look for in
  * it is there all the time. More ways in which it starts are in `test/fault/embedded-postgres.test.ts`.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import type pg from 'pg'
@@ -105,27 +103,6 @@ describe('an embedded database', () => {
     expect(log.lines.join()).not.toContain('Failing row')
   })
 
-  it('is refused to a second process, with the directory and what to do', async () => {
-    await expect(startEmbeddedPostgres({ dataDir, connections: 4, log })).rejects.toThrow(
-      `the data directory ${dataDir} is in use by another process: stop that process or choose another directory`,
-    )
-    expect(await query('select 1 as one')).toEqual([{ one: 1 }])
-  })
-
-  itUnless(NOT_LINUX)('works where the path of its socket is longer than the system allows', async () => {
-    expect(database().length).toBeGreaterThan(200)
-    expect(await query('select 1 as one')).toEqual([{ one: 1 }])
-  })
-
-  itUnless(NOT_LINUX)('knows none of the variables of Keyturn, which may be secret', async () => {
-    const processes = await processesOn(database())
-    // One that a client before had may have ended by now.
-    const read = processes.map(({ pid }) => readFile(`/proc/${pid}/environ`, 'utf8').catch(() => undefined))
-    const environments = (await Promise.all(read)).filter((text) => text !== undefined)
-    expect(environments.length).toBeGreaterThan(3)
-    for (const text of environments) expect(text).not.toContain('KEYTURN')
-  })
-
   it('gives back the data directory when it is stopped, and is there again', async () => {
     await query('create table notes (id int); insert into notes values (7)')
     await stop()
@@ -133,37 +110,6 @@ describe('an embedded database', () => {
     await start()
     expect(await query('select id from notes')).toEqual([{ id: 7 }])
     expect(log.lines).toEqual([])
-  })
-})
-
-describe('the folder of an embedded database', () => {
-  let dataDir: string
-  beforeEach(async () => {
-    dataDir = await temporaryFolder()
-  })
-  afterEach(() => removeFolder(dataDir))
-
-  it('whose version is a link to another file is refused, without the content of that file', async () => {
-    await mkdir(database(dataDir), { recursive: true })
-    await writeFile(join(dataDir, 'master.key'), '17')
-    await symlink(join(dataDir, 'master.key'), join(database(dataDir), 'PG_VERSION'))
-    await expect(startIn(dataDir)).rejects.toThrow('it is not a database')
-  })
-
-  it.each([
-    [
-      'another PostgreSQL',
-      'PG_VERSION',
-      '17\n',
-      'it was made by PostgreSQL 17, and this version of Keyturn has PostgreSQL 18',
-    ],
-    ['something else', 'file', 'precious', 'it is not a database: move it aside or choose another data directory'],
-  ])('is not made over the folder of %s', async (_, name, content, message) => {
-    await mkdir(database(dataDir), { recursive: true })
-    await writeFile(join(database(dataDir), name), content)
-    await expect(startIn(dataDir)).rejects.toThrow(message)
-    expect(await readdir(database(dataDir))).toEqual([name])
-    expect(await readFile(join(database(dataDir), name), 'utf8')).toBe(content)
   })
 })
 
@@ -183,22 +129,6 @@ describeUnless(NOT_LINUX)('the server of an embedded database', () => {
     await eventually(async () => expect(await query('select id from lines')).toEqual([{ id: 7 }]))
     expect(log.lines.join()).toContain('error the embedded PostgreSQL has ended and will be started again')
     await eventually(() => expect(log.lines.join()).toContain('info the embedded PostgreSQL runs again'))
-  })
-
-  it('ends when one of its processes was killed, and is started again by Keyturn', async () => {
-    const before = await processesOn(database())
-    const checkpointer = before.find(({ command: [title = ''] }) => title.includes(': checkpointer'))!
-    process.kill(checkpointer.pid, 'SIGKILL')
-    await eventually(() => expect(isRunning(serverAmong(before)!)).toBe(false))
-    await eventually(async () => expect(await query('select 1 as one')).toEqual([{ one: 1 }]))
-  })
-
-  it('is replaced when the shell beside it was killed, without which it would not end with Keyturn', async () => {
-    const before = await processesOn(database())
-    for (const pid of shellsAmong(before)) process.kill(pid, 'SIGKILL')
-    await eventually(() => expect(isRunning(serverAmong(before)!)).toBe(false))
-    await eventually(async () => expect(shellsAmong(await processesOn(database()))).toHaveLength(2))
-    await eventually(async () => expect(await query('select 1 as one')).toEqual([{ one: 1 }]))
   })
 
   it('ends when Keyturn is killed, and has what was committed', async () => {
@@ -223,20 +153,6 @@ describeUnless(NOT_LINUX)('the server of an embedded database', () => {
     expect(isRunning(orphan)).toBe(true)
     expect(await keyIds()).toContain(keyId)
     expect(isRunning(orphan)).toBe(false)
-  })
-
-  itUnless(NOT_ROOT)('starts beside a process of another user that has its marker on the command line', async () => {
-    await stop()
-    const { dev, ino, uid } = await stat(database())
-    const name = `postgres: keyturn-${dev.toString(16)}-${ino.toString(16)}: checkpointer`
-    const other = spawn('sleep', ['60'], { argv0: name, uid: uid + 1, gid: uid + 1, stdio: 'ignore' })
-    try {
-      await once(other, 'spawn')
-      await start()
-      expect(isRunning(other.pid!)).toBe(true)
-    } finally {
-      other.kill()
-    }
   })
 })
 

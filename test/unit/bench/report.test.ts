@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { targetTable } from '../../../bench/report.ts'
 import type { Result, Target } from '../../../bench/scenarios/scenario.ts'
-import { percentileOf, spreadOf } from '../../../bench/statistics.ts'
+import { percentileOf } from '../../../bench/statistics.ts'
 
 function resultWith(...targets: Target[]): Result[] {
   return [{ title: 'a scenario', rows: [], targets, notes: [] }]
@@ -35,10 +35,6 @@ describe('the table of targets', () => {
 })
 
 describe('statistics', () => {
-  it('takes the middle of an even number of values from both sides', () => {
-    expect(spreadOf([4, 1, 2, 100])).toEqual({ median: 3, min: 1, max: 100 })
-  })
-
   it('takes percentiles that occur among the values', () => {
     const values = Array.from({ length: 200 }, (_, index) => 200 - index)
     expect(percentileOf(values, 0.99)).toBe(198)

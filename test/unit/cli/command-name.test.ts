@@ -1,5 +1,5 @@
-import { chmod, mkdir, realpath, rm, symlink, writeFile } from 'node:fs/promises'
-import { delimiter, dirname, join } from 'node:path'
+import { chmod, mkdir, realpath, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { commandName } from '../../../src/cli/command-name.ts'
 import { removeFolder, temporaryFolder } from '../../support/keyturn.ts'
@@ -49,25 +49,5 @@ describe('the command that starts the command line again', () => {
     const path = `${process.execPath} ${join(folder, 'app', PACKAGE)}`
     expect(nameIn('other', program)).toBe(path)
     expect(nameIn('empty', program)).toBe(path)
-  })
-
-  it('is quoted for a shell', async () => {
-    const program = await install("it's here/keyturn.js")
-    expect(nameIn('.', program)).toBe(`${process.execPath} '${folder}/it'\\''s here/keyturn.js'`)
-  })
-
-  it('is its name alone if that is the first on the PATH', async () => {
-    const program = await install(`lib/${PACKAGE}`, 'bin/keyturn')
-    await install('elsewhere/keyturn')
-    const [bin, elsewhere] = [join(folder, 'bin'), join(folder, 'elsewhere')]
-    expect(nameIn('.', program, ['/usr/bin', bin, elsewhere].join(delimiter))).toBe('keyturn')
-    expect(nameIn('.', program, [elsewhere, bin].join(delimiter))).not.toBe('keyturn')
-  })
-
-  it('is its name where no file was started, or it is gone', async () => {
-    const program = await install('keyturn.js')
-    await rm(program)
-    expect(nameIn('.', program)).toBe('keyturn')
-    expect(commandName({ env: {} })).toBe('keyturn')
   })
 })

@@ -125,13 +125,6 @@ describe('a token endpoint that cannot answer now', () => {
     expect(server.forms).toHaveLength(3)
   })
 
-  it('is never asked sooner, whatever the jitter', async () => {
-    server.answer(BUSY('3'), issued('token'))
-    runtime.share = 0
-    await source().token()
-    expect(runtime.waits).toEqual([3_000])
-  })
-
   it('is asked five times at most, with a growing wait if it names none', async () => {
     server.answer(BUSY())
     runtime.share = 0
@@ -160,14 +153,6 @@ describe('a token endpoint that cannot answer now', () => {
       expect(runtime.waits).toEqual([250])
     },
   )
-
-  it('is asked again after a failure also when the clock is set back', async () => {
-    server.answer(BUSY('86400'), issued('token'))
-    const tokens = source()
-    await failureOf(tokens.token())
-    runtime.advance(-3_600_000)
-    expect(await tokens.token()).toBe('token')
-  })
 
   it('is reached again after a connection that was cut', async () => {
     server.answer((response) => response.destroy(), issued('token'))
@@ -224,15 +209,6 @@ describe('a token that a service refused', () => {
     runtime.advance(1)
     tokens.invalidate('4')
     expect(await tokens.token()).toBe('5')
-  })
-
-  it('stays replaced when it is refused once more', async () => {
-    server.answer(issued('first'), issued('second'), issued('third'))
-    const tokens = source()
-    tokens.invalidate(await tokens.token())
-    expect(await tokens.token()).toBe('second')
-    tokens.invalidate('first')
-    expect(await tokens.token()).toBe('second')
   })
 })
 

@@ -119,10 +119,6 @@ describe('an access token', () => {
     },
   )
 
-  it('may be for this service alone', async () => {
-    expect(await verifier.verify(await token({ claims: { aud: audience } }), ring)).toMatchObject({ subject })
-  })
-
   it.each<[string, WebKeyConfig]>([
     ['RS384', { kind: 'rsa', bits: 2048, hasher: 'sha384' }],
     ['RS512', { kind: 'rsa', bits: 2048, hasher: 'sha512' }],
@@ -142,13 +138,6 @@ describe('an access token', () => {
     const retired: KeyRing = [deactivate(activate(createWebKey(rsa, date), date), date)]
     expect(await verifier.verify(text, retired)).toMatchObject({ subject })
     await expect(verifier.verify(text, [])).rejects.toMatchObject({ code: 'token_key_unknown' })
-  })
-
-  it('verifies again and again with the same ring, and with an equal one', async () => {
-    const text = await token()
-    for (const equal of [ring, ring, structuredClone(ring) as KeyRing]) {
-      expect(await verifier.verify(text, equal)).toMatchObject({ subject })
-    }
   })
 })
 
@@ -307,11 +296,5 @@ describe('an access token is refused', () => {
     expect(await verifier.verify(short, ring)).toMatchObject({ subject })
     expect((await refusalOf(long)).message).toBe(NOT_VALID)
     expect((await refusalOf('.'.repeat(100_000))).message).toBe(NOT_VALID)
-  })
-
-  it('without any of it in the message', async () => {
-    const text = await token({ header: { kid: 'unknown' } })
-    const refusal = await refusalOf(text)
-    for (const part of text.split('.')) expect(refusal.message + JSON.stringify(refusal)).not.toContain(part)
   })
 })

@@ -1,5 +1,4 @@
 import { createSecretKey, generateKeyPairSync } from 'node:crypto'
-import { inspect } from 'node:util'
 import { describe, expect, it } from '@jest/globals'
 import { CompactEncrypt, decodeProtectedHeader } from 'jose'
 import { parseMasterKeys } from '../../../src/crypto/master-keys.ts'
@@ -132,19 +131,6 @@ describe('opening a sealed private key', () => {
 
   it.each(['', '.', '....', 'garbage', 'a.b.c.d.e', 'a'.repeat(100_000)])('fails for garbage (%#)', async (garbage) => {
     await expect(sealer.open(garbage, owner)).rejects.toThrow('web key key-1 cannot be opened')
-  })
-
-  it('never shows the key in an error', async () => {
-    const sealed = await sealer.seal(pkcs8, owner)
-    const failures = await Promise.allSettled([
-      sealer.open(tamper(sealed, 3), owner),
-      sealer.open(sealed, { keyId: 'key-2', algorithm: 'EdDSA' }),
-      createKeySealer(parseMasterKeys(two)).open(sealed, owner),
-    ])
-    const shown = inspect(failures, { depth: null })
-    expect(failures.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
-    expect(shown).not.toContain(secretScalar)
-    expect(shown).not.toContain(Buffer.alloc(32, 1).toString('base64url'))
   })
 })
 

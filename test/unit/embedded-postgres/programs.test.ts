@@ -1,4 +1,4 @@
-import { chmod, lstat, mkdir, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises'
+import { chmod, lstat, mkdir, readdir, readlink, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { packageFor, thisPlatform } from '../../../src/embedded-postgres/platform.ts'
@@ -18,15 +18,6 @@ beforeEach(async () => {
 afterEach(() => removeFolder(folder))
 
 describe('the package with PostgreSQL', () => {
-  it('is one of those that npm installs, of the same version on every platform', async () => {
-    const { optionalDependencies } = JSON.parse(await readFile('package.json', 'utf8'))
-    const platforms = ['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64'].map((platform) => platform.split('-'))
-    expect(platforms.map(([os = '', cpu = '']) => packageFor({ os, cpu, glibc: '2.36' })).sort()).toEqual(
-      Object.keys(optionalDependencies),
-    )
-    expect(new Set(Object.values(optionalDependencies)).size).toBe(1)
-  })
-
   it.each([
     ['another C library', { ...GLIBC, glibc: undefined }, /needs glibc, .*: set KEYTURN_DATABASE_URL/],
     [
@@ -37,12 +28,6 @@ describe('the package with PostgreSQL', () => {
     ['another system', { ...GLIBC, os: 'win32' }, /no embedded PostgreSQL for win32 on x64: set KEYTURN_DATABASE_URL/],
   ])('does not exist for %s, and the error says what to do', (_, platform, message) => {
     expect(() => packageFor(platform)).toThrow(message)
-  })
-
-  it('is missing where npm was told to leave it out', async () => {
-    await expect(findPrograms(GLIBC, join(folder, 'program.ts'))).rejects.toThrow(
-      `the npm package ${NAME} is missing): install it with "npm install --include=optional" or set KEYTURN_DATABASE_URL`,
-    )
   })
 })
 

@@ -30,27 +30,10 @@ it('the same line with other numbers is logged once', async () => {
   expect(log.lines).toHaveLength(1)
 })
 
-it('a line without an end is cut off', async () => {
-  const { log, say } = listen()
-  for (let i = 0; i < 100; i += 1) await say('ERROR:  '.padEnd(10_000, 'x'))
-  await say('\n')
-  expect(log.lines).toHaveLength(1)
-  expect(log.lines.join().length).toBeLessThan(1_000)
-})
-
 it('the reason of an end is what was said of it last, with the name of the folder', async () => {
   const { server, say } = listen()
   await say('FATAL:  data directory "/proc/self/cwd" has wrong ownership\nLOG:  database system is shut down\n')
   expect(server.reason).toBe('data directory "/data/postgres" has wrong ownership')
-})
-
-it('after the start only a panic is a reason: a FATAL is the end of one connection', async () => {
-  const { server, say } = listen()
-  await say('FATAL:  the database system is starting up\n')
-  await say('LOG:  database system is ready to accept connections\nFATAL:  terminating connection due to timeout\n')
-  expect(server.reason).toBe('')
-  await say('PANIC:  could not write to file\n')
-  expect(server.reason).toBe('could not write to file')
 })
 
 it('values that the message of an error quotes are not logged', async () => {

@@ -39,13 +39,6 @@ describe('creating a file durably', () => {
     }
     expect(await readdir(folder)).toEqual(['secret.json'])
   })
-
-  it('can be done by one of two at once', async () => {
-    const outcomes = await Promise.allSettled(['one', 'two'].map((text) => createDurably(path, text)))
-    const winner = outcomes.findIndex(({ status }) => status === 'fulfilled')
-    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
-    expect(await readFile(path, 'utf8')).toBe(['one', 'two'][winner])
-  })
 })
 
 describe('drafts of a process that was killed', () => {

@@ -320,20 +320,6 @@ describe('what counts as a failed authentication', () => {
     expect(codes).toEqual([...Array.from({ length: 3 }, () => 'token_invalid'), 'too_many_failures'])
   })
 
-  it('is not a token that could not be judged', async () => {
-    const { instance, replica, clock, codeOf } = await startAccess()
-    instance.outage = new DomainError('storage_unavailable', 'the database is not available')
-    await replica.refresh().catch(() => {})
-    const { token } = secrets.generatePersonalAccessToken()
-    for (let i = 0; i < 10; i += 1) expect(await codeOf(bearer(newToken()))).toBe('storage_unavailable')
-    for (let i = 0; i < 10; i += 1) expect(await codeOf(bearer(token))).toBe('storage_unavailable')
-    instance.outage = undefined
-    clock.advance(1)
-    await replica.refresh()
-    instance.add(token)
-    expect(await codeOf(bearer(token))).toBe('ok')
-  })
-
   it('is a stolen token that is bound to a key, without a proof, and its owner is served elsewhere [RFC 9449 §7.2]', async () => {
     const { access, instance, codeOf } = await startAccess()
     const key = await newProofKey()
@@ -346,15 +332,6 @@ describe('what counts as a failed authentication', () => {
     expect(await access.authenticate('DPoP a.b.c', ELSEWHERE, { ...USE, proof })).toMatchObject({
       user: { userId: 'u' },
     })
-  })
-
-  it('stops a single token before it stops the others at its address', async () => {
-    const { instance, codeOf } = await startAccess()
-    instance.signed.add('a.b.c')
-    for (let i = 0; i < 3; i += 1) expect(await codeOf(bearer('old.old.old'))).toBe('token_invalid')
-    for (let i = 0; i < 10; i += 1) expect(await codeOf(bearer('old.old.old'))).toBe('too_many_failures')
-    expect(await codeOf(bearer('a.b.c'))).toBe('ok')
-    expect(await codeOf(bearer('old.old.old'), ELSEWHERE)).toBe('token_invalid')
   })
 })
 

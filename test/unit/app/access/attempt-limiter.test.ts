@@ -107,21 +107,4 @@ describe('the memory of a limiter', () => {
       { numRuns: 200 },
     )
   })
-
-  it('forgets first who has not been seen for longest', () => {
-    const { limiter, fail } = limiterAt({ capacity: 2 })
-    fail(3)
-    fail(1, { ...CLIENT, name: 'second' })
-    expect(limiter.blockedForSeconds(CLIENT)).toBe(60)
-    fail(1, { ...CLIENT, name: 'third', address: '192.0.2.3' })
-    expect(limiter.blockedForSeconds(CLIENT)).toBe(60)
-  })
-
-  it('does not take a long name for that of a client', () => {
-    const { limiter, fail } = limiterAt()
-    const longest = `${CLIENT.name.slice(0, 37)}${'b'.repeat(63)}`
-    fail(3, { ...CLIENT, name: `${longest}${'b'.repeat(50_000)}` })
-    expect(limiter.blockedForSeconds({ ...CLIENT, name: longest })).toBe(0)
-    expect(limiter.blockedForSeconds({ ...CLIENT, name: `${longest}bb` })).toBe(60)
-  })
 })

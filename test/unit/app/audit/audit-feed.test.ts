@@ -82,21 +82,6 @@ describe('following the audit trail', () => {
     expect(trail.polls).toBe(1)
   })
 
-  it('polls a tenth of a second after a change, however many there are', async () => {
-    const { clock, trail, follow, change } = setUp()
-    const follower = follow()
-    await follower.next()
-    const next = follower.next()
-    await eventually(() => expect(clock.waiting).toBe(2))
-    trail.length = 1
-    for (let count = 0; count < 10; count += 1) {
-      change()
-      clock.advance(10)
-    }
-    expect(positionOf(await next)).toBe('1')
-    expect(trail.polls).toBe(1)
-  })
-
   it('reads no further than a follower has taken, a hundred events at a time', async () => {
     const { trail, follow } = setUp()
     trail.length = 1_000
@@ -106,16 +91,6 @@ describe('following the audit trail', () => {
     expect(positionOf(await follower.next())).toBe('200')
     expect(trail.reads).toBe(2)
     await follower.return()
-  })
-
-  it('yields an empty batch after the idle time', async () => {
-    const { clock, follow } = setUp()
-    const follower = follow()
-    await follower.next()
-    const next = follower.next()
-    await eventually(() => expect(clock.waiting).toBe(2))
-    clock.advance(IDLE)
-    expect(((await next).value as AuditBatch).events).toEqual([])
   })
 
   it('misses no event that is written between a poll and a read', async () => {

@@ -66,23 +66,6 @@ describe('the retention of audit events', () => {
     await stop()
   })
 
-  it('deletes again every hour, and says nothing when there is nothing', async () => {
-    events.dates = [daysAgo(1), now()]
-    start(1)
-    await clock.waits.reached(1)
-    expect(events.dates).toHaveLength(2)
-
-    clock.advance(HOUR - 1)
-    expect(events.calls.count).toBe(1)
-    clock.advance(1)
-    await clock.waits.reached(2)
-    expect(events.dates).toHaveLength(1)
-    clock.advance(DAY)
-    await clock.waits.reached(3)
-    expect(events.dates).toHaveLength(0)
-    await stop()
-  })
-
   it('survives a database that cannot be reached', async () => {
     events.dates = [daysAgo(2)]
     events.broken = true
@@ -103,13 +86,5 @@ describe('the retention of audit events', () => {
     expect(clock.waiting).toBe(0)
     clock.advance(DAY)
     expect(events.calls.count).toBe(1)
-  })
-
-  it('waits for the deletion under way before it ends, and does not begin another', async () => {
-    events.dates = Array.from({ length: 250 }, () => daysAgo(2))
-    start(1)
-    await stop()
-    expect(events.dates).toHaveLength(150)
-    expect(clock.waiting).toBe(0)
   })
 })

@@ -94,24 +94,6 @@ describe('a refusal', () => {
     await events.attempts.reached(1)
   })
 
-  it('is written down after those before it', async () => {
-    events.hold()
-    const outcomes = refuseMany(5)
-    await events.attempts.reached(1)
-    events.release?.()
-    await trail.stop()
-    expect(events.outcomes).toEqual(outcomes)
-  })
-
-  it('is written down when there has been none for a while', async () => {
-    for (const outcome of ['A', 'B', 'C']) {
-      refuse(outcome)
-      await events.attempts.reached(events.attempts.count + 1)
-    }
-    await trail.stop()
-    expect(events.outcomes).toEqual(['A', 'B', 'C'])
-  })
-
   it('is left out when a thousand of its kind are waiting, and others are not', async () => {
     events.hold()
     refuse('first')
@@ -234,38 +216,6 @@ describe('what was left out', () => {
       [ANONYMOUS, 'users/user-3', '192.0.2.1', 2],
       ['user-2', '', '', 1 + 3],
     ])
-  })
-
-  it('is written down at most once a minute', async () => {
-    for (let second = 0; second < 600; second += 1) {
-      refuseMany(60, anonymous('192.0.2.1'))
-      clock.advance(1000)
-      await written()
-    }
-    expect(events.omitted.length).toBeGreaterThanOrEqual(9)
-    expect(events.omitted.length).toBeLessThanOrEqual(10)
-    await trail.stop()
-    const omitted = events.omitted.reduce((sum, { omission }) => sum + (omission?.count ?? 0), 0)
-    expect(omitted + events.written.length - events.omitted.length).toBe(36_000)
-  })
-
-  it('is counted until the database takes it', async () => {
-    events.broken = true
-    refuseMany(5)
-    await written()
-    clock.advance(MINUTE)
-    await written()
-    refuse('LATER')
-    await written()
-    clock.advance(MINUTE)
-    await written()
-    expect(events.written).toEqual([])
-
-    events.broken = false
-    clock.advance(MINUTE)
-    await written()
-    expect(events.omitted).toMatchObject([{ actor: 'somebody', omission: { count: 6, since: new Date(0) } }])
-    expect(clock.waiting).toBe(0)
   })
 })
 

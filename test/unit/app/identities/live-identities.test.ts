@@ -127,15 +127,6 @@ describe('the identities in memory', () => {
     expect(await identities.find('nobody')).toBeUndefined()
   })
 
-  it('count look-ups by how they were answered', async () => {
-    const instance = new Instance()
-    instance.set(user('a'))
-    const identities = new LiveIdentities(instance)
-    await refresh(identities, instance)
-    for (const userId of ['a', 'a', 'a', 'nobody', 'nobody']) await identities.find(userId)
-    expect(identities.counts).toEqual({ hits: 2, misses: 3, users: 1 })
-  })
-
   it('are read once at a time for each user: who comes meanwhile shares the next time', async () => {
     const instance = new Instance()
     instance.set(user('a'))
@@ -190,22 +181,6 @@ describe('the identities in memory', () => {
     instance.changes = changesOf({})
     instance.set(user('c'))
     expect(await refresh(identities, instance)).toEqual([])
-  })
-
-  it('stay as the newest answer has them, whichever comes last', async () => {
-    const instance = new Instance()
-    instance.set(user('a'))
-    const identities = new LiveIdentities(instance)
-    await refresh(identities, instance)
-    instance.held = []
-    const proved = identities.find('a')
-    const [older] = instance.held
-    instance.held = null
-    instance.set(user('a', 'newest'))
-    await identities.read('a')
-    older?.()
-    expect((await proved)?.name).toBe('a')
-    expect(identities.recall('a')).toEqual(user('a', 'newest'))
   })
 
   it('that were read ahead of memory are confirmed by the next state, or forgotten if the database has lost them', async () => {
@@ -281,24 +256,6 @@ describe('the identities in memory', () => {
     expect(identities.recall('b')).toBeUndefined()
   })
 
-  it('are forgotten if they came in while a state was read, and may have changed in it', async () => {
-    const instance = new Instance()
-    for (const userId of ['a', 'b']) instance.set(user(userId))
-    const identities = new LiveIdentities(instance)
-    await refresh(identities, instance)
-    instance.held = []
-    const early = [identities.find('a'), identities.find('b')]
-    instance.set(user('a', 'renamed'))
-    instance.changes = changesOf({ userIds: ['a'] })
-    const state = await loadFor(identities, instance)
-    for (const release of instance.held) release()
-    instance.held = null
-    await Promise.all(early)
-    identities.replace(state)
-    expect(identities.recall('a')).toBeUndefined()
-    expect(identities.recall('b')).toEqual(user('b'))
-  })
-
   it('are read again up to a limit, those used last first; the others are forgotten', async () => {
     const instance = new Instance()
     for (let i = 0; i <= 10_001; i += 1) instance.set(user(`${i}`))
@@ -341,16 +298,6 @@ describe('the identities in memory', () => {
     expect(identities.idsToRead(ANY).sort()).toEqual(['a', 'c'])
   })
 
-  it('are not evicted by unknown ids', async () => {
-    const instance = new Instance()
-    instance.set(user('a'))
-    const identities = new LiveIdentities(instance, { capacity: 2 })
-    await refresh(identities, instance)
-    await identities.find('a')
-    for (let i = 0; i < 100; i += 1) await identities.find(`nobody-${i}`)
-    expect(identities.idsToRead(ANY)).toEqual(['a'])
-  })
-
   it('forget what the database has not confirmed when it goes back', async () => {
     const instance = new Instance()
     instance.set(user('a'))
@@ -390,17 +337,5 @@ describe('the identities in memory', () => {
     for (const release of instance.held) release()
     await early
     expect(identities.recall('a')).toBeUndefined()
-  })
-
-  it('pass a failure on and try again next time', async () => {
-    const instance = new Instance()
-    instance.set(user('a'))
-    let broken = true
-    const identities = new LiveIdentities({
-      findServiceUser: (userId) => (broken ? Promise.reject(new Error('gone')) : instance.findServiceUser(userId)),
-    })
-    await expect(identities.find('a')).rejects.toThrow('gone')
-    broken = false
-    expect(await identities.find('a')).toEqual(user('a'))
   })
 })

@@ -60,16 +60,6 @@ describe('the last use of a secret', () => {
     expect(written).toEqual([{ one: after(60), two: NOON }])
   })
 
-  it('is written once, and nothing waits for a write when there is nothing to write', async () => {
-    const { uses, written, timers, ring } = start()
-    uses.note('one', NOON)
-    await ring()
-    expect(timers).toEqual([])
-    uses.note('two', NOON)
-    await ring()
-    expect(written).toEqual([{ one: NOON }, { two: NOON }])
-  })
-
   it('is kept when it comes during a write', async () => {
     const { uses, store, written, timers, ring } = start()
     let finish = () => {}
@@ -106,13 +96,6 @@ describe('the last use of a secret', () => {
     await ring()
     expect(written).toEqual([{ one: NOON }])
   })
-
-  it('is forgotten when there are too many, the least recent first', async () => {
-    const { uses, written, ring } = start(2)
-    for (const id of ['one', 'two', 'one', 'three']) uses.note(id, NOON)
-    await ring()
-    expect(written).toEqual([{ one: NOON, three: NOON }])
-  })
 })
 
 describe('stopping', () => {
@@ -124,24 +107,10 @@ describe('stopping', () => {
     expect(timers).toEqual([])
   })
 
-  it('writes nothing when there is nothing', async () => {
-    const { uses, written } = start()
-    await uses.stop()
-    expect(written).toEqual([])
-  })
-
   it('drops what is left without a warning where there is no database to write to, as on a standby', async () => {
     const { uses, written, log } = start(undefined, false)
     uses.note('one', NOON)
     await uses.stop()
     expect([written, log.lines]).toEqual([[], []])
-  })
-
-  it('does not fail when the store does', async () => {
-    const { uses, store, log } = start()
-    store.behave = () => Promise.reject(new Error('no database'))
-    uses.note('one', NOON)
-    await uses.stop()
-    expect(log.lines).toHaveLength(1)
   })
 })

@@ -33,21 +33,6 @@ describe('how old what a standby has is', () => {
     expect(observe(61, 101, heartbeat(157))).toBe(0)
   })
 
-  it('counts a heartbeat with an earlier date as another one, as after the clock of the primary has gone back', () => {
-    const { observe } = createRole()
-    observe(0, 100, heartbeat(400))
-    expect(observe(30, 130, heartbeat(400))).toBe(30)
-    expect(observe(31, 131, heartbeat(130))).toBe(1)
-  })
-
-  it('grows on when the last server on the primary has removed its heartbeat', () => {
-    const { observe } = createRole()
-    observe(0, 100, heartbeat(98))
-    expect(observe(1, 101, { newestHeartbeat: null })).toBe(3)
-    expect(observe(61, 161, { newestHeartbeat: null })).toBe(63)
-    expect(observe(62, 162, heartbeat(162))).toBe(0)
-  })
-
   it('is not bounded while no heartbeat has arrived', () => {
     const { observe } = createRole()
     expect(observe(0, 100, { newestHeartbeat: null })).toBe(Number.POSITIVE_INFINITY)

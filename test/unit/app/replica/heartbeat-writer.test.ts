@@ -70,20 +70,6 @@ describe('the heartbeat of a replica', () => {
     expect(done).toHaveLength(3)
   })
 
-  it('does not follow one that is still being written', async () => {
-    const { writer, store, done, clock, settle, pass } = create()
-    let finish = () => {}
-    store.behave = () => new Promise<void>((resolve) => (finish = resolve))
-    writer.start()
-    await pass(60_000)
-    expect([done, clock.waiting]).toEqual([[], 0])
-    store.behave = async () => {}
-    finish()
-    await settle()
-    await pass(5000)
-    expect(done).toHaveLength(2)
-  })
-
   it('goes on after a failure, which is logged once a minute', async () => {
     const { writer, store, done, log, settle, pass } = create()
     store.behave = () => Promise.reject(new Error('no right'))
@@ -107,28 +93,5 @@ describe('the heartbeat of a replica', () => {
     await pass(5000)
     await writer.stop()
     expect([done, log.lines]).toEqual([[], []])
-  })
-
-  it('ends with the replica, after the one that is being written', async () => {
-    const { writer, store, done, clock, pass } = create()
-    let finish = () => {}
-    store.behave = () => new Promise<void>((resolve) => (finish = resolve))
-    writer.start()
-    const stopped = writer.stop()
-    store.behave = async () => {}
-    finish()
-    await stopped
-    await pass(60_000)
-    expect(done).toEqual([expect.objectContaining(IDENTITY), 'removed one'])
-    expect(clock.waiting).toBe(0)
-  })
-
-  it('does not keep the replica from stopping', async () => {
-    const { writer, store, log, settle } = create()
-    writer.start()
-    await settle()
-    store.behave = () => Promise.reject(new Error('no right'))
-    await writer.stop()
-    expect(log.lines).toHaveLength(1)
   })
 })

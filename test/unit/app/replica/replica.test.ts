@@ -362,29 +362,6 @@ describe('a replica that knows of a version that it cannot take over', () => {
     expect(replica.isFresh()).toBe(false)
     await replica.stop()
   })
-
-  it('does not forget it when the database is lost as well', async () => {
-    const { instance, replica, clock } = createInstance({ maxStalenessSeconds: 60 })
-    await replica.start()
-    instance.change(1)
-    instance.unreadable = BAD_ROW
-    await nextComparison(clock)
-    instance.failure = unavailable()
-    for (let second = 0; second < 11; second += 1) await nextComparison(clock)
-    expect(replica.isFresh()).toBe(false)
-    expect(replica.status().unreadableRow).toEqual({ kind: 'service_user', id: 'robot' })
-    await replica.stop()
-  })
-
-  it('knows no row if it is none that it fails for, and no version if that cannot be read', async () => {
-    const { instance, replica, clock } = createInstance()
-    await replica.start()
-    instance.failure = new Error('a bug')
-    await nextComparison(clock)
-    expect(replica.status().unreadableRow).toEqual({ kind: 'other', id: '' })
-    expect(replica.readiness()).toMatchObject({ reason: expect.stringMatching(/^the state of the instance cannot be/) })
-    await replica.stop()
-  })
 })
 
 describe('a replica that knows of a version that the database refuses to hand over', () => {

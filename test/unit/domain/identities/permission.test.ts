@@ -8,8 +8,6 @@ import {
   isPermission,
   PERMISSIONS,
   PROJECT_MEMBER_ROLE_NAMES,
-  parseInstanceRole,
-  parseProjectMemberRole,
 } from '../../../../src/domain/identities/permission.ts'
 import { PERMISSION_TABLE } from '../../../support/roles-page.ts'
 
@@ -32,18 +30,6 @@ describe('an instance role', () => {
       expect(allows(roles, 'iam.web_key.delete')).toBe(true)
     }
   })
-
-  it('is needed for everything', () => {
-    expect(PERMISSIONS.some((permission) => allows([], permission))).toBe(false)
-  })
-
-  it.each(INSTANCE_ROLE_NAMES)('is read from the text %s', (text) => {
-    expect(parseInstanceRole(text)).toBe(text)
-  })
-
-  it.each(['', 'iam_owner', 'IAM_OWNER ', 'OWNER', 'toString', '__proto__'])('is not read from %j', (text) => {
-    expect(() => parseInstanceRole(text)).toThrow(`unknown instance role ${JSON.stringify(text)}`)
-  })
 })
 
 describe('a permission', () => {
@@ -57,14 +43,6 @@ describe('a permission', () => {
 })
 
 describe('a role over a project', () => {
-  it.each(PROJECT_MEMBER_ROLE_NAMES)('is read from the text %s', (text) => {
-    expect(parseProjectMemberRole(text)).toBe(text)
-  })
-
-  it.each(['', 'IAM_OWNER', 'toString', '__proto__'])('is not read from %j', (text) => {
-    expect(() => parseProjectMemberRole(text)).toThrow(`unknown role over a project ${JSON.stringify(text)}`)
-  })
-
   it('includes nothing that is about more than one project, but signing in', () => {
     const included = PERMISSIONS.filter((permission) => allowsInProject('PROJECT_OWNER', permission))
     expect(included.filter((permission) => !/^iam\.(project|user)\./.test(permission))).toEqual(['iam.console.read'])

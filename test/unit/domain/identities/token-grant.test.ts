@@ -83,26 +83,12 @@ describe('a token', () => {
     expect(token.roleClaims).toEqual({})
   })
 
-  it.each(['openid', 'profile', 'email', 'offline_access'])('may have %s, which has no effect [Spec §4.1]', (scope) => {
-    expect(granted(scope)).toMatchObject({ scopes: [scope], audience: ['own'], roleClaims: {} })
-  })
-
-  it('does not get openid added to other scopes', () => {
-    expect(granted('profile').scopes).toEqual(['profile'])
-  })
-
   it('has each scope once, in the order of the request', () => {
     expect(granted('  profile openid  profile email openid ').scopes).toEqual(['profile', 'openid', 'email'])
   })
 
   it('is for the service and nothing else when resource names it [RFC 8707 §2]', () => {
     expect(decide('openid', {}, { resources: [serviceAudience] })).toMatchObject({ audience: [serviceAudience] })
-  })
-
-  it('is for the service once when both scope and resource name it', () => {
-    expect(decide(SERVICE_AUDIENCE_SCOPE, {}, { resources: [serviceAudience] })).toMatchObject({
-      audience: [serviceAudience],
-    })
   })
 
   it('is for another project on which the user has roles, and not for the own one', () => {
@@ -122,19 +108,8 @@ describe('a token', () => {
     expect(decide('openid', {}, { resources })).toMatchObject({ audience: ['https://granted.example', 'urn:own'] })
   })
 
-  it('is for its own project once, also when that is asked for and without roles on it', () => {
-    expect(granted(audienceScope('own')).audience).toEqual(['own'])
-    expect(granted(audienceScope('own'), { projectRoles: new Map() }).audience).toEqual(['own'])
-  })
-
   it('may have a custom scope that was granted to the user [Spec §7]', () => {
     expect(granted('invoices:write')).toMatchObject({ scopes: ['invoices:write'], audience: ['own'] })
-  })
-
-  it('takes the audience of a project for the audience of the service only when that is asked for', () => {
-    for (const scope of STANDARD_SCOPES.filter((standard) => standard !== SERVICE_AUDIENCE_SCOPE)) {
-      expect(granted(scope).audience).not.toContain(serviceAudience)
-    }
   })
 })
 

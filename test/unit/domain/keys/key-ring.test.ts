@@ -142,16 +142,6 @@ describe('activating a web key', () => {
       expect(result).toEqual({ key: activate(initial, seconds(299)) })
     })
 
-    it('counts from the publication, not from the creation, which may have been seen much later [Spec §8]', () => {
-      const late = publish(createWebKey(pairNamed('late'), seconds(0)), seconds(600))
-      const activateAt = (second: number, guard: 'warn' | 'enforce') =>
-        planActivation([late], 'late', { ...rules, guard, now: seconds(second) })
-      const refusal = refusalOf(() => activateAt(899, 'enforce'))
-      expect(refusal.metadata).toMatchObject({ allowed_from: seconds(900).toISOString() })
-      expect(activateAt(899, 'warn').result.knownFrom).toEqual(seconds(900))
-      expect(activateAt(900, 'enforce').result).not.toHaveProperty('knownFrom')
-    })
-
     it.each([300, 0])('has not ended while the publication is not dated (cache time %d s) [Spec §8]', (cache) => {
       const undated = [createWebKey(pairNamed('undated'), seconds(0))]
       const options = { jwksMaxAgeSeconds: cache, now: seconds(9000) }

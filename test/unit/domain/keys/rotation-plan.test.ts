@@ -4,7 +4,6 @@ import { algorithmOf } from '../../../../src/domain/keys/key-algorithm.ts'
 import { activeKey, type KeyRing, planPublication, planRevocation } from '../../../../src/domain/keys/key-ring.ts'
 import { nextStep, type PlannedStep, type Rotation } from '../../../../src/domain/keys/rotation.ts'
 import { planRequestedRotation, planStep, schedule } from '../../../../src/domain/keys/rotation-plan.ts'
-import type { InitialWebKey } from '../../../../src/domain/keys/web-key.ts'
 import { latest } from '../../../../src/domain/time.ts'
 import { applySteps } from './apply-steps.ts'
 import {
@@ -113,16 +112,6 @@ describe('rotating out of turn', () => {
     })
   })
 
-  it('counts from the publication of the standby: the creation may have been seen much later', () => {
-    const published = { ...initialKey('b', at(0)), publishedAt: at(600) }
-    const ask = (standby: InitialWebKey, now: number) =>
-      planRequestedRotation(rotationOf(), [active, standby], { now: at(now), limits }).result
-    expect(ask(published, 1499)).toEqual({ done: false, doneAt: at(1500), key: published })
-    expect(ask(published, 1500)).toMatchObject({ done: true, doneAt: at(1500) })
-    const undated = unpublishedKey('b', at(0))
-    expect(ask(undated, 5000)).toEqual({ done: false, doneAt: at(5900), key: undated })
-  })
-
   it('says when a key could be known that has yet to be made', () => {
     const ring = [active, initialKey('other kind', at(0), { kind: 'ed25519' })]
     const plan = planRequestedRotation(rotationOf({ enabled: false }), ring, { now: at(50), limits })
@@ -224,18 +213,6 @@ describe('revoking a key', () => {
     const keys = [activeKeySince('a', at(0)), ...initial]
     const options = { now: at(300), jwksMaxAgeSeconds: 300, replacement: pairOf('replacement'), config: RSA }
     expect(planRevocation(keys, 'a', options)!.result.active?.keyId).toBe(chosen)
-  })
-
-  it('takes a key for known when it has been published for long enough, however long ago it was created', () => {
-    const late = { ...initialKey('late', at(0)), publishedAt: at(1) }
-    const undated = unpublishedKey('undated', at(0))
-    const known = initialKey('known', at(0), other)
-    const options = { now: at(300), jwksMaxAgeSeconds: 300, replacement: undefined, config: RSA }
-    const chosenOf = (...keys: KeyRing) =>
-      planRevocation([activeKeySince('a', at(0)), ...keys], 'a', options)!.result.active?.keyId
-    expect(chosenOf(late, known)).toBe('known')
-    expect(chosenOf(undated, known)).toBe('known')
-    expect(chosenOf(undated)).toBe('undated')
   })
 
   it('needs a new key if there is no initial one, and lets it take over', () => {

@@ -1,6 +1,5 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
-import { connect } from 'node:http2'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
@@ -75,10 +74,6 @@ describe('the page of the console', () => {
     expect(await get(`${url}/console/`, { 'if-none-match': '"other"' })).toMatchObject({ status: 200 })
   })
 
-  it('is found without its slash', async () => {
-    expect(await get(`${url}/console`)).toMatchObject({ status: 308, headers: { location: '/console/' } })
-  })
-
   it.each([
     ['br', 'gzip, deflate, br, zstd', 'br', brotliDecompressSync],
     ['gzip', 'gzip, br;q=0', 'gzip', gunzipSync],
@@ -98,36 +93,12 @@ describe('the page of the console', () => {
     expect(decode(body).toString()).toBe(SCRIPT)
   })
 
-  it('gives each coding of a file its own entity tag', async () => {
-    const path = `${url}/console/assets/main-a1.js`
-    const tags = await Promise.all(
-      ['br', 'gzip', ''].map(async (coding) => (await get(path, { 'accept-encoding': coding })).headers.etag),
-    )
-    expect(new Set(tags).size).toBe(3)
-  })
-
-  it('compresses no pictures and no short files', async () => {
-    for (const path of ['/console/assets/logo-b2.png', '/console/']) {
-      const { headers } = await get(url + path, { 'accept-encoding': 'br' })
-      expect({ coding: headers['content-encoding'], vary: headers.vary }).toEqual({})
-    }
-  })
-
   it('answers HEAD like GET, without the body', async () => {
     for (const path of ['/console/', '/console/assets/main-a1.js']) {
       const [whole, head] = [await get(url + path), await get(url + path, {}, 'HEAD')]
       expect(head.body).toHaveLength(0)
       expect(head.headers['content-length']).toBe(String(whole.body.length))
     }
-  })
-
-  it('is served over HTTP/2', async () => {
-    const session = connect(url)
-    const stream = session.request({ ':path': '/console/assets/main-a1.js', 'accept-encoding': 'br' })
-    const chunks: Buffer[] = []
-    for await (const chunk of stream) chunks.push(chunk)
-    session.close()
-    expect(brotliDecompressSync(Buffer.concat(chunks)).toString()).toBe(SCRIPT)
   })
 
   it.each([

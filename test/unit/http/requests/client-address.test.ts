@@ -48,12 +48,6 @@ describe('the address of a client', () => {
     },
   )
 
-  it('is the first one if all are trusted proxies', () => {
-    expect(read('10.0.0.1', '10.0.0.3, 10.0.0.2')).toBe('10.0.0.3')
-    expect(read('10.0.0.1', undefined)).toBe('10.0.0.1')
-    expect(read('10.0.0.1', '')).toBe('10.0.0.1')
-  })
-
   it.each([
     ['unknown', '10.0.0.1'],
     [`${CLIENT}, unknown`, '10.0.0.1'],
@@ -65,11 +59,6 @@ describe('the address of a client', () => {
     ['1'.repeat(10_000), '10.0.0.1'],
   ])('is the last one after an entry that is not an address: %j', (header, expected) => {
     expect(read('10.0.0.1', header)).toBe(expected)
-  })
-
-  it('is at most the twentieth entry from the right', () => {
-    const hops = Array.from({ length: 5000 }, (_, i) => `10.0.${i >> 8}.${i & 255}`)
-    expect(read('10.0.0.1', [CLIENT, ...hops].join())).toBe(hops.at(-20))
   })
 })
 

@@ -1,4 +1,3 @@
-import { connect, constants } from 'node:http2'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { DEFAULT_LIMITS } from '../../../../src/http/connections/limits.ts'
 import { type Listener, listen } from '../../../../src/http/listener.ts'
@@ -7,7 +6,6 @@ import { READ_ONLY } from '../../../../src/http/requests/cors.ts'
 import { sendJson } from '../../../../src/http/requests/exchange.ts'
 import { RequestContexts } from '../../../../src/http/requests/request-context.ts'
 import { type Answered, createRouter, notFound, type Route } from '../../../../src/http/requests/router.ts'
-import { closed } from '../../../support/closed.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { createRecordingLog } from '../../../support/log.ts'
 
@@ -110,10 +108,6 @@ describe('the router', () => {
     expect(answered.map(({ clientRequestId }) => clientRequestId)).toEqual(['abc-1', 'abc-1', undefined, undefined])
   })
 
-  it('sends no HSTS in cleartext [RFC 6797 §7.2]', async () => {
-    expect((await call('/public')).headers.get('strict-transport-security')).toBeNull()
-  })
-
   it('refuses a body that is too long before reading it', async () => {
     const response = await call('/private', { method: 'POST', body: 'x'.repeat(101) })
     expect(response.status).toBe(413)
@@ -129,19 +123,6 @@ describe('the router', () => {
       error_description: `internal error, request id ${requestId}`,
     })
     expect(log.lines.join()).toContain(requestId)
-  })
-
-  it('aborts a response whose handler fails half way', async () => {
-    await expect(call('/fails-late').then((response) => response.text())).rejects.toThrow()
-  })
-
-  it('resets the stream of a response whose handler fails half way over HTTP/2', async () => {
-    const session = connect(listener.url)
-    const stream = session.request({ ':path': '/fails-late' }).resume()
-    stream.on('error', () => {})
-    await closed(stream)
-    session.destroy()
-    expect(stream.rstCode).toBe(constants.NGHTTP2_CANCEL)
   })
 
   it('reports requests by route, not by the path that clients send', async () => {

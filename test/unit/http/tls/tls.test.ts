@@ -16,8 +16,6 @@ import { removeFolder, temporaryFolder } from '../../../support/keyturn.ts'
 import { createRecordingLog, type RecordingLog } from '../../../support/log.ts'
 
 const FIXTURES = join(import.meta.dirname, '../../../support/tls')
-/** Longer than a handshake takes on a busy machine. */
-const SHORT: Partial<Limits> = { headTimeout: 1_500, checkInterval: 50 }
 
 let folder: string
 let log: RecordingLog
@@ -96,12 +94,6 @@ describe('TLS', () => {
     expect(text).toBe('HTTP/2.0')
   })
 
-  it('offers h2 before http/1.1', async () => {
-    const socket = await handshake(await start(), { ALPNProtocols: ['http/1.1', 'h2'] })
-    expect(socket.alpnProtocol).toBe('h2')
-    socket.destroy()
-  })
-
   it('refuses versions before 1.2', async () => {
     await expect(handshake(await start(), { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1' })).rejects.toThrow()
   })
@@ -122,18 +114,6 @@ describe('TLS', () => {
     },
   )
 
-  it('closes a connection with an incomplete request head', async () => {
-    const socket = await handshake(await start(SHORT))
-    socket.on('error', () => {})
-    socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ')
-    let text = ''
-    socket.setEncoding('latin1').on('data', (chunk: string) => {
-      text += chunk
-    })
-    await closed(socket)
-    expect(text).toMatch(/^HTTP\/1\.1 408 /)
-  })
-
   it('reloads the certificate and keeps open connections', async () => {
     const running = await start()
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -150,27 +130,6 @@ describe('TLS', () => {
     expect(await getOver(running.url, agent)).toBe('HTTP/1.1')
     await expect(handshake(running, { ciphers, maxVersion: 'TLSv1.2' })).rejects.toThrow()
     agent.destroy()
-  })
-
-  it('closes while connections are idle', async () => {
-    const running = await start()
-    const agent = new Agent({ keepAlive: true })
-    await getOver(running.url, agent)
-    await running.close(60_000)
-    agent.destroy()
-    await expect(handshake(running)).rejects.toThrow()
-  })
-
-  it('closes while connections are without a request, before and after the handshake', async () => {
-    const running = await start()
-    const silent = connectTcp(running.port, '127.0.0.1')
-    await once(silent, 'connect')
-    const opened = await handshake(running)
-    const gone = Promise.all([closed(silent), closed(opened)])
-    silent.on('error', () => {}).resume()
-    opened.on('error', () => {}).resume()
-    await running.close(60_000)
-    await gone
   })
 
   it('does not start with a certificate and key that do not match, and names the files', async () => {

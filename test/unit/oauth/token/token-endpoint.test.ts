@@ -3,7 +3,6 @@ import { connect as connectHttp2, constants } from 'node:http2'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeProtectedHeader } from 'jose'
-import * as client from 'openid-client'
 import type { KeySnapshot } from '../../../../src/app/keys/live-key-ring.ts'
 import { DomainError } from '../../../../src/domain/errors.ts'
 import { eventually } from '../../../support/eventually.ts'
@@ -59,19 +58,6 @@ describe('a plain token request', () => {
     }
     expect(direct.providerCalls()).toBe(calls + 1)
     socket.destroy()
-  })
-
-  it('that is aborted counts as no failed authentication', async () => {
-    const { answered } = direct.record()
-    const socket = connect(direct.port, '127.0.0.1')
-    await once(socket, 'connect')
-    const type = 'content-type: application/x-www-form-urlencoded'
-    socket.write(`POST /oauth/v2/token HTTP/1.1\r\nhost: x\r\n${type}\r\ncontent-length: 100\r\n\r\ngrant_type=`)
-    await eventually(async () => expect(direct.record().answered).toHaveLength(answered.length))
-    socket.destroy()
-    await eventually(async () => expect(direct.record().answered).toHaveLength(answered.length + 1))
-    expect(direct.record().answered.at(-1)).toMatchObject({ failure: 'aborted' })
-    expect(direct.log.lines).toEqual([])
   })
 
   it('is signed by the key that is active when the form is complete', async () => {
@@ -141,22 +127,6 @@ describe('a plain token request', () => {
       const recorded = { status: 503, failure: 'temporarily_unavailable', clientId }
       await eventually(async () => expect(cold.record().answered.at(-1)).toEqual(recorded))
       expect(cold.log.lines).toEqual([])
-    } finally {
-      cold.failWith(undefined)
-    }
-  })
-
-  it('is an HTTP error for openid-client if its user cannot be read, not an OAuth error [RFC 9110 §15.6.4]', async () => {
-    const server = { issuer: ISSUER, token_endpoint: `${cold.url}/oauth/v2/token` }
-    const configuration = new client.Configuration(server, clientId, undefined, client.ClientSecretPost(first!.secret))
-    client.allowInsecureRequests(configuration)
-    cold.failWith(new DomainError('storage_unavailable', 'the database is not available'))
-    try {
-      const error = await client.clientCredentialsGrant(configuration).catch((thrown: unknown) => thrown)
-      expect(error).not.toBeInstanceOf(client.ResponseBodyError)
-      expect(error).toMatchObject({ code: 'OAUTH_RESPONSE_IS_NOT_CONFORM', cause: expect.any(Response) })
-      const { status, headers } = (error as { cause: Response }).cause
-      expect([status, headers.get('retry-after')]).toEqual([503, '5'])
     } finally {
       cold.failWith(undefined)
     }
@@ -287,24 +257,6 @@ describe('a plain token request', () => {
       expect((await post(direct.url, { name: 'granted', body })).status).toBe(200)
       expect(direct.lookUps()).toBe(before)
     }
-  })
-
-  it('that is reset over HTTP/2 counts as no failed authentication', async () => {
-    const { answered } = direct.record()
-    const calls = direct.providerCalls()
-    const session = connectHttp2(direct.url)
-    await once(session, 'connect')
-    const request = { ':method': 'POST', ':path': '/oauth/v2/token', 'content-length': '100' }
-    const stream = session.request({ ...request, 'content-type': 'application/x-www-form-urlencoded' })
-    stream.on('error', () => {})
-    stream.write('grant_type=')
-    await new Promise<void>((resolve, reject) => session.ping((error) => (error ? reject(error) : resolve())))
-    stream.close(NGHTTP2_CANCEL)
-    await eventually(async () => expect(direct.record().answered).toHaveLength(answered.length + 1))
-    expect(direct.record().answered.at(-1)).toMatchObject({ status: 499, failure: 'aborted' })
-    expect(direct.providerCalls()).toBe(calls)
-    expect(direct.log.lines).toEqual([])
-    session.close()
   })
 
   it('is answered with 429 from an address that has failed too often', async () => {

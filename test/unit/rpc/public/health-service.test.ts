@@ -68,21 +68,6 @@ describe('a watcher', () => {
     expect(await third).toBe(Status.SERVING)
   })
 
-  it('does not hear of what has changed for others', async () => {
-    const { state, watch, look } = start()
-    const server = watch('')
-    const service = watch(WEB_KEYS)
-    await Promise.all([server(), service()])
-
-    const [ofServer, ofService] = [server(), service()]
-    state.tokens = false
-    await look()
-    expect(await ofServer).toBe(Status.NOT_SERVING)
-    state.administration = false
-    await look()
-    expect(await ofService).toBe(Status.NOT_SERVING)
-  })
-
   it('of a service that is not there hears so, and may stay', async () => {
     const { watch, clock, look } = start()
     const client = new AbortController()
@@ -96,19 +81,6 @@ describe('a watcher', () => {
     expect(await end).toMatchObject({ code: Code.Canceled })
   })
 
-  it('costs a timer for as long as it stays, and all of them cost one', async () => {
-    const { watch, clock } = start()
-    const client = new AbortController()
-    const watchers = Array.from({ length: 10 }, () => watch('', { signal: client.signal }))
-    await Promise.all(watchers.map((next) => next()))
-    const ends = Promise.allSettled(watchers.map((next) => next()))
-    await eventually(() => expect(clock.waiting).toBe(1))
-
-    client.abort()
-    await ends
-    await eventually(() => expect(clock.waiting).toBe(0))
-  })
-
   it('hears the last status of a server that stops, and why it was sent away', async () => {
     const { state, stopping, watch } = start()
     const next = watch('')
@@ -119,12 +91,5 @@ describe('a watcher', () => {
     stopping.abort(new ConnectError('stopping', Code.Unavailable))
     expect(await last).toBe(Status.NOT_SERVING)
     await expect(next()).rejects.toMatchObject({ code: Code.Unavailable, rawMessage: 'stopping' })
-  })
-
-  it('is sent away by its own deadline', async () => {
-    const { watch } = start()
-    const next = watch('', { timeoutMs: 50 })
-    await next()
-    await expect(next()).rejects.toMatchObject({ code: Code.DeadlineExceeded })
   })
 })

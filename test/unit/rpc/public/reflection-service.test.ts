@@ -41,11 +41,6 @@ function filesIn({ messageResponse: { case: kind, value } }: ServerReflectionRes
 }
 
 const symbol = (value: string): Ask => ({ messageRequest: { case: 'fileContainingSymbol', value } })
-const file = (value: string): Ask => ({ messageRequest: { case: 'fileByFilename', value } })
-const extension = (containingType: string, extensionNumber: number): Ask => ({
-  messageRequest: { case: 'fileContainingExtension', value: { containingType, extensionNumber } },
-})
-const extensions = (value: string): Ask => ({ messageRequest: { case: 'allExtensionNumbersOfType', value } })
 
 describe('server reflection', () => {
   it('lists the services in order', async () => {
@@ -73,66 +68,6 @@ describe('server reflection', () => {
   ])('finds the file of %s', async (_, name, expected) => {
     const [response] = await askAll(symbol(name))
     expect((filesIn(response!) as string[])[0]).toBe(expected)
-  })
-
-  it('sends a file with all that it imports', async () => {
-    const [response] = await askAll(file('iam/webkey/v2beta/web_key_service.proto'))
-    const { value } = response!.messageResponse as { value: { fileDescriptorProto: Uint8Array[] } }
-    const files = value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes))
-    const names = new Set(files.map(({ name }) => name))
-    expect(names.size).toBe(files.length)
-    expect(files.flatMap(({ dependency }) => dependency).filter((name) => !names.has(name))).toEqual([])
-    expect([...names]).toEqual(expect.arrayContaining(['buf/validate/validate.proto', 'iam/auth/v1/permission.proto']))
-  })
-
-  it('does not send an import twice in a stream, but always what was asked for', async () => {
-    const responses = await askAll(
-      symbol('iam.auth.v1.required_permission'),
-      symbol('iam.webkey.v2beta.WebKeyService'),
-      symbol('iam.auth.v1.required_permission'),
-    )
-    const [first, second, third] = responses.map((response) => filesIn(response) as string[])
-    expect(first).toEqual(['iam/auth/v1/permission.proto', 'google/protobuf/descriptor.proto'])
-    expect(second![0]).toBe('iam/webkey/v2beta/web_key_service.proto')
-    expect(second!.filter((name) => first!.includes(name))).toEqual([])
-    expect(third).toEqual(['iam/auth/v1/permission.proto'])
-  })
-
-  it('finds extensions by their numbers, and the numbers', async () => {
-    const [byNumber, numbers, none] = await askAll(
-      extension('google.protobuf.MethodOptions', 51001),
-      extensions('google.protobuf.MethodOptions'),
-      extensions('iam.webkey.v2beta.WebKey'),
-    )
-    expect((filesIn(byNumber!) as string[])[0]).toBe('iam/auth/v1/permission.proto')
-    expect(numbers!.messageResponse).toMatchObject({
-      case: 'allExtensionNumbersResponse',
-      value: { baseTypeName: 'google.protobuf.MethodOptions', extensionNumber: [51001] },
-    })
-    expect(none!.messageResponse).toMatchObject({ case: 'allExtensionNumbersResponse', value: { extensionNumber: [] } })
-  })
-
-  it('says of each request that it cannot answer why, and goes on', async () => {
-    const responses = await askAll(
-      file('nothing.proto'),
-      symbol('no.Thing'),
-      symbol('__proto__'),
-      extension('google.protobuf.MethodOptions', 1),
-      extension('no.Thing', 1),
-      {},
-      symbol('iam.auth.v1.required_permission'),
-    )
-    expect(responses.slice(0, -1).map(filesIn)).toEqual([
-      Code.NotFound,
-      Code.NotFound,
-      Code.NotFound,
-      Code.NotFound,
-      Code.NotFound,
-      Code.InvalidArgument,
-    ])
-    expect(filesIn(responses.at(-1)!)).toContain('iam/auth/v1/permission.proto')
-    const [noMessage] = await askAll(extensions('no.Thing'))
-    expect(filesIn(noMessage!)).toBe(Code.NotFound)
   })
 
   it('answers a thousand requests in a stream and no more', async () => {

@@ -1,7 +1,6 @@
 import { Writable } from 'node:stream'
 import { describe, expect, it } from '@jest/globals'
 import { LogOutput } from '../../../../src/telemetry/log/log-output.ts'
-import { eventually } from '../../../support/eventually.ts'
 
 const LINE = `${'x'.repeat(999)}\n`
 
@@ -25,30 +24,6 @@ class Reader extends Writable {
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('the output of the log', () => {
-  it('buffers lines for a moment', async () => {
-    const reader = new Reader()
-    const output = new LogOutput(reader)
-    output.write('one\n')
-    output.write('two\n')
-    expect(reader.writes).toEqual([])
-    await eventually(() => expect(reader.writes).toEqual(['one\ntwo\n']))
-  })
-
-  it('flushes a full buffer at once', () => {
-    const reader = new Reader()
-    const output = new LogOutput(reader)
-    for (let i = 0; i < 20; i += 1) output.write(LINE)
-    expect(reader.writes.map(({ length }) => length)).toEqual([17 * LINE.length])
-  })
-
-  it('is flushed when the process exits', () => {
-    const reader = new Reader()
-    const output = new LogOutput(reader)
-    output.write('the last line\n')
-    output.flush()
-    expect(reader.writes).toEqual(['the last line\n'])
-  })
-
   it('is bounded when the reader is stuck, and reports how many lines were dropped', async () => {
     const reader = new Reader()
     const output = new LogOutput(reader)

@@ -89,44 +89,6 @@ describe('the metrics of requests', () => {
     })
     await metrics.stop()
   })
-
-  it('count failed calls at REST paths by their method', async () => {
-    const metrics = createMetrics()
-    const [seconds, route, failure] = [0.02, '/v2/web_keys/{id}', 'WEB_KEY_ACTIVE']
-    metrics.recordRequest({ seconds, method: 'DELETE', route, status: 400, failure })
-    metrics.recordRequest({ seconds, method: 'GET', route, status: 405 })
-    metrics.recordRequest({ seconds, method: 'DELETE', route, status: 200 })
-    expect(await valuesOf(metrics, 'keyturn_rpc_failures_total')).toEqual({
-      'zitadel.webkey.v2.WebKeyService/DeleteWebKey WEB_KEY_ACTIVE': 1,
-    })
-    await metrics.stop()
-  })
-
-  it('count requests in flight', async () => {
-    const metrics = createMetrics()
-    let answered = 0
-    const handler = metrics.around(() => {
-      answered++
-    })
-    const nothing = {} as never
-    void handler(nothing, nothing)
-    void handler(nothing, nothing)
-    expect(answered).toBe(2)
-    expect(await valuesOf(metrics, 'keyturn_requests_in_flight')).toEqual({ '': 2 })
-    metrics.recordRequest({ ...POST, route: TOKEN, status: 200 })
-    expect(await valuesOf(metrics, 'keyturn_requests_in_flight')).toEqual({ '': 1 })
-    await metrics.stop()
-  })
-
-  it('count the time of requests that got a token apart', async () => {
-    const metrics = createMetrics()
-    metrics.recordRequest({ ...POST, route: TOKEN, status: 200, seconds: 0.02 })
-    metrics.recordRequest({ ...POST, route: TOKEN, status: 401, seconds: 5 })
-    const { samples } = (await scrape(metrics)).get('keyturn_token_issue_duration_seconds')!
-    expect(samples).toContainEqual({ name: 'keyturn_token_issue_duration_seconds_count', labels: {}, value: 1 })
-    expect(samples).toContainEqual({ name: 'keyturn_token_issue_duration_seconds_sum', labels: {}, value: 0.02 })
-    await metrics.stop()
-  })
 })
 
 describe('the metrics of tokens', () => {
@@ -189,16 +151,6 @@ describe('the metrics of the database', () => {
       'serving idle': 1,
       'administration idle': 2,
     })
-    await metrics.stop()
-  })
-
-  it('count the lag of a change that clocks make negative as none', async () => {
-    const metrics = createMetrics()
-    metrics.recordChangeLag(-3)
-    metrics.recordChangeLag(0.2)
-    const { samples } = (await scrape(metrics)).get('keyturn_change_lag_seconds')!
-    expect(samples).toContainEqual({ name: 'keyturn_change_lag_seconds_sum', labels: {}, value: 0.2 })
-    expect(samples).toContainEqual({ name: 'keyturn_change_lag_seconds_count', labels: {}, value: 2 })
     await metrics.stop()
   })
 })
