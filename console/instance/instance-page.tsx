@@ -7,6 +7,7 @@ import type { Instance, MasterKey, Setting } from '../../gen/iam/instance/v2/ins
 import { formatDistance, formatRoughly, millisecondsOf } from '../format/moment.ts'
 import { now } from '../live/clock.ts'
 import { instance } from '../live/instance.ts'
+import { CardSection } from '../parts/card-section.tsx'
 import { type Column, DataTable } from '../parts/data-table.tsx'
 import { Notice, sentence } from '../parts/notice.tsx'
 import { PageHeading } from '../parts/page-heading.tsx'
@@ -28,10 +29,7 @@ export function InstancePage() {
         <>
           <Overview instance={value} />
           <ReplicasSection instance={value} />
-          <section class="card" aria-labelledby="master-keys-title">
-            <div class="card-head">
-              <h2 id="master-keys-title">Master keys</h2>
-            </div>
+          <CardSection id="master-keys" title="Master keys">
             <DataTable
               caption="Master keys"
               columns={MASTER_KEYS}
@@ -39,12 +37,9 @@ export function InstancePage() {
               keyOf={({ id }) => id}
               empty="None."
             />
-          </section>
+          </CardSection>
           {may('iam.session.read') && <SessionsSection />}
-          <section class="card" aria-labelledby="settings-title">
-            <div class="card-head">
-              <h2 id="settings-title">Settings of this replica</h2>
-            </div>
+          <CardSection id="settings" title="Settings of this replica">
             <DataTable
               caption="Settings"
               columns={SETTINGS}
@@ -52,7 +47,7 @@ export function InstancePage() {
               keyOf={({ name }) => name}
               empty="None."
             />
-          </section>
+          </CardSection>
         </>
       )}
     </>

@@ -4,6 +4,7 @@
 import { type Instance, type Replica, ReplicaPresence } from '../../gen/iam/instance/v2/instance_service_pb.js'
 import { millisecondsOf } from '../format/moment.ts'
 import { shortened } from '../format/shortened.ts'
+import { CardSection } from '../parts/card-section.tsx'
 import { type Column, DataTable } from '../parts/data-table.tsx'
 import { Distance } from '../parts/when.tsx'
 
@@ -30,10 +31,7 @@ export function ReplicasSection({ instance }: { readonly instance: Instance }) {
     { name: 'Last seen', cell: ({ lastSeenDate }) => <Distance at={millisecondsOf(lastSeenDate)} /> },
   ]
   return (
-    <section class="card" aria-labelledby="replicas-title">
-      <div class="card-head">
-        <h2 id="replicas-title">Replicas</h2>
-      </div>
+    <CardSection id="replicas" title="Replicas">
       <DataTable
         caption="Replicas"
         columns={columns}
@@ -41,7 +39,7 @@ export function ReplicasSection({ instance }: { readonly instance: Instance }) {
         keyOf={({ replicaId }) => replicaId}
         empty="None has been seen yet. Each writes to the database every few seconds that it runs."
       />
-    </section>
+    </CardSection>
   )
 }
 

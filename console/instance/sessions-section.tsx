@@ -10,8 +10,9 @@ import { millisecondsOf } from '../format/moment.ts'
 import { shortened } from '../format/shortened.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { linkTo } from '../navigation/route.ts'
+import { CardSection } from '../parts/card-section.tsx'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
-import { type Column, DataTable } from '../parts/data-table.tsx'
+import { actionColumn, type Column, DataTable } from '../parts/data-table.tsx'
 import { LoadedView } from '../parts/loaded-view.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { Distance, When } from '../parts/when.tsx'
@@ -50,27 +51,14 @@ export function SessionsSection() {
     { name: 'Signed in', cell: ({ creationDate }) => <When at={millisecondsOf(creationDate)} /> },
     { name: 'Last use', cell: ({ lastUseDate }) => <Distance at={millisecondsOf(lastUseDate)} /> },
     { name: 'Ends', cell: ({ expirationDate }) => <When at={millisecondsOf(expirationDate)} /> },
-    {
-      name: 'Actions',
-      kind: 'actions',
-      cell: (session) =>
-        may('iam.session.delete') && (
-          <button
-            type="button"
-            class="button is-small"
-            aria-label={`Revoke ${describe(session)}`}
-            onClick={() => setRevoked(session)}
-          >
-            Revoke
-          </button>
-        ),
-    },
+    actionColumn<Session>('Revoke', {
+      isShown: may('iam.session.delete'),
+      labelOf: (session) => `Revoke ${describe(session)}`,
+      onClick: (session) => setRevoked(session),
+    }),
   ]
   return (
-    <section class="card" aria-labelledby="sessions-title">
-      <div class="card-head">
-        <h2 id="sessions-title">Sessions of the console</h2>
-      </div>
+    <CardSection id="sessions" title="Sessions of the console">
       <LoadedView loaded={loaded}>
         {({ sessions }) => (
           <div class="stack">
@@ -107,7 +95,7 @@ export function SessionsSection() {
           </p>
         </ConfirmDialog>
       )}
-    </section>
+    </CardSection>
   )
 }
 

@@ -4,6 +4,7 @@
 import { type RotationPolicy, type RotationStep, RotationStepKind } from '../../gen/iam/webkey/v2/rotation_pb.js'
 import { formatLength, lengthOf, millisecondsOf } from '../format/moment.ts'
 import { shortened } from '../format/shortened.ts'
+import { CardSection } from '../parts/card-section.tsx'
 import { Distance, When } from '../parts/when.tsx'
 import { kindNameOf } from './key-kind.ts'
 
@@ -25,15 +26,11 @@ interface PolicyCardProps {
 
 export function PolicyCard({ policy, steps, onChange }: PolicyCardProps) {
   return (
-    <section class="card" aria-labelledby="policy-title">
-      <div class="card-head">
-        <h2 id="policy-title">Rotation</h2>
-        {onChange !== undefined && (
-          <button type="button" class="button" onClick={onChange}>
-            Change policy
-          </button>
-        )}
-      </div>
+    <CardSection
+      id="policy"
+      title="Rotation"
+      action={onChange !== undefined && { verb: 'Change policy', onClick: onChange }}
+    >
       <div class="two-columns">
         <dl class="facts">
           <Fact name="Rotation">{policy.enabled ? 'by itself' : 'by hand only'}</Fact>
@@ -49,7 +46,7 @@ export function PolicyCard({ policy, steps, onChange }: PolicyCardProps) {
           <Steps steps={steps.slice(0, 5)} />
         </div>
       </div>
-    </section>
+    </CardSection>
   )
 }
 

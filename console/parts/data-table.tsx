@@ -56,3 +56,24 @@ export function DataTable<Row>({ caption, columns, rows, keyOf, empty, classOf }
 function classOfColumn(kind: ColumnKind | undefined): string {
   return kind === undefined ? '' : `is-${kind}`
 }
+
+interface ActionOptions<Row> {
+  /** Whether the caller may do it. */
+  readonly isShown: boolean
+  labelOf(row: Row): string
+  onClick(row: Row): void
+}
+
+/** A column with one button for each row. */
+export function actionColumn<Row>(verb: string, { isShown, labelOf, onClick }: ActionOptions<Row>): Column<Row> {
+  return {
+    name: 'Actions',
+    kind: 'actions',
+    cell: (row) =>
+      isShown && (
+        <button type="button" class="button is-small" aria-label={labelOf(row)} onClick={() => onClick(row)}>
+          {verb}
+        </button>
+      ),
+  }
+}

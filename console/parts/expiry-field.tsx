@@ -2,10 +2,11 @@
  * The choice of when something stops working.
  */
 import { type Timestamp, timestampFromDate } from '@bufbuild/protobuf/wkt'
-import { Field } from './field.tsx'
+import { SelectField } from './field.tsx'
 
 const DAY = 86_400_000
-const DAYS = [7, 30, 90, 180, 365]
+const NEVER = [0, 'never'] as const
+const CHOICES = [7, 30, 90, 180, 365].map((days) => [days, `after ${days} days`] as const)
 
 interface ExpiryFieldProps {
   /** In days; 0: never. */
@@ -16,18 +17,12 @@ interface ExpiryFieldProps {
 
 export function ExpiryField({ days, canBeNever, onChange }: ExpiryFieldProps) {
   return (
-    <Field label="Stops working">
-      {(id) => (
-        <select id={id} value={days} onChange={({ currentTarget }) => onChange(Number(currentTarget.value))}>
-          {canBeNever && <option value={0}>never</option>}
-          {DAYS.map((count) => (
-            <option key={count} value={count}>
-              after {count} days
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
+    <SelectField
+      label="Stops working"
+      value={days}
+      choices={canBeNever ? [NEVER, ...CHOICES] : CHOICES}
+      onChange={onChange}
+    />
   )
 }
 

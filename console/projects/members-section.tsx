@@ -9,8 +9,8 @@ import { useLoaded } from '../live/loaded.ts'
 import { linkTo } from '../navigation/route.ts'
 import { useAction } from '../parts/action.ts'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
-import { type Column, DataTable } from '../parts/data-table.tsx'
-import { Field } from '../parts/field.tsx'
+import { actionColumn, type Column, DataTable } from '../parts/data-table.tsx'
+import { Field, SelectField } from '../parts/field.tsx'
 import { FailureNotice } from '../parts/notice.tsx'
 import { mayEverywhere, mayWithProject } from '../session/rights.ts'
 
@@ -30,21 +30,11 @@ export function MembersSection({ projectId, members }: MembersSectionProps) {
   const columns: Column<ProjectMember>[] = [
     { name: 'User', kind: 'main', cell: (member) => <MemberName member={member} /> },
     { name: 'Role', cell: ({ role }) => ProjectMemberRole[role] },
-    {
-      name: 'Actions',
-      kind: 'actions',
-      cell: (member) =>
-        mayChange && (
-          <button
-            type="button"
-            class="button is-small"
-            aria-label={`Take the role from ${member.name}`}
-            onClick={() => setRemoved(member)}
-          >
-            Remove
-          </button>
-        ),
-    },
+    actionColumn<ProjectMember>('Remove', {
+      isShown: mayChange,
+      labelOf: (member) => `Take the role from ${member.name}`,
+      onClick: (member) => setRemoved(member),
+    }),
   ]
   return (
     <section class="card" aria-labelledby="members-title">
@@ -117,17 +107,12 @@ function AddMemberForm({ projectId, members }: MembersSectionProps) {
             </select>
           )}
         </Field>
-        <Field label="Role over the project">
-          {(id) => (
-            <select id={id} value={role} onChange={({ currentTarget }) => setRole(Number(currentTarget.value))}>
-              {ROLES.map((value) => (
-                <option key={value} value={value}>
-                  {ProjectMemberRole[value]}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <SelectField
+          label="Role over the project"
+          value={role}
+          choices={ROLES.map((value) => [value, ProjectMemberRole[value]] as const)}
+          onChange={setRole}
+        />
         <button type="submit" class="button" disabled={userId === '' || action.isRunning}>
           Add member
         </button>

@@ -1,7 +1,7 @@
 /**
  * The field for the name of a project.
  */
-import { Field } from '../parts/field.tsx'
+import { TextField } from '../parts/field.tsx'
 
 interface ProjectNameFieldProps {
   readonly name: string
@@ -10,18 +10,13 @@ interface ProjectNameFieldProps {
 
 export function ProjectNameField({ name, onChange }: ProjectNameFieldProps) {
   return (
-    <Field label="Name" hint="Small letters, digits and hyphens. It is a part of the client IDs of its users.">
-      {(id) => (
-        <input
-          id={id}
-          type="text"
-          required
-          autocomplete="off"
-          spellcheck={false}
-          value={name}
-          onInput={({ currentTarget }) => onChange(currentTarget.value)}
-        />
-      )}
-    </Field>
+    <TextField
+      label="Name"
+      hint="Small letters, digits and hyphens. It is a part of the client IDs of its users."
+      required
+      spellcheck={false}
+      value={name}
+      onChange={onChange}
+    />
   )
 }

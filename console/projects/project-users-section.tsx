@@ -6,6 +6,7 @@ import type { Project } from '../../gen/iam/project/v2/project_pb.js'
 import type { ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import { millisecondsOf } from '../format/moment.ts'
 import { linkTo } from '../navigation/route.ts'
+import { CardSection } from '../parts/card-section.tsx'
 import { type Column, DataTable } from '../parts/data-table.tsx'
 import { When } from '../parts/when.tsx'
 import { mayWithProject } from '../session/rights.ts'
@@ -29,15 +30,13 @@ export function ProjectUsersSection({ project, users, isCut }: ProjectUsersSecti
   const [isCreating, setIsCreating] = useState(false)
   const { projectId } = project
   return (
-    <section class="card" aria-labelledby="users-title">
-      <div class="card-head">
-        <h2 id="users-title">Service users</h2>
-        {mayWithProject('iam.user.write', projectId) && (
-          <button type="button" class="button" onClick={() => setIsCreating(true)}>
-            Create user
-          </button>
-        )}
-      </div>
+    <CardSection
+      id="users"
+      title="Service users"
+      action={
+        mayWithProject('iam.user.write', projectId) && { verb: 'Create user', onClick: () => setIsCreating(true) }
+      }
+    >
       <DataTable
         caption="Service users"
         columns={COLUMNS}
@@ -53,6 +52,6 @@ export function ProjectUsersSection({ project, users, isCut }: ProjectUsersSecti
       {isCreating && (
         <CreateUserDialog projects={[project]} projectId={projectId} onClose={() => setIsCreating(false)} />
       )}
-    </section>
+    </CardSection>
   )
 }

@@ -5,6 +5,7 @@ import { type Project, ProjectMemberRole } from '../../gen/iam/project/v2/projec
 import { InstanceRole, type ManagedProject, type ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import { projects as projectService, serviceUsers } from '../api/clients.ts'
 import { useLoaded } from '../live/loaded.ts'
+import { CardSection } from '../parts/card-section.tsx'
 import { Chips } from '../parts/chips.tsx'
 import { nameOfProject } from '../projects/project-names.ts'
 import { mayWithProject, mayWithUser } from '../session/rights.ts'
@@ -37,10 +38,7 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
   const setRoles = (instanceRoles: InstanceRole[]) => serviceUsers.setInstanceRoles({ userId, instanceRoles })
   const roleNamed = (name: string) => ALL_ROLES.find((role) => INSTANCE_ROLES[role] === name)
   return (
-    <section class="card" aria-labelledby="access-title">
-      <div class="card-head">
-        <h2 id="access-title">Access</h2>
-      </div>
+    <CardSection id="access" title="Access">
       <div class="two-columns">
         <div>
           <h3>Roles over the instance</h3>
@@ -127,7 +125,7 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
           />
         </div>
       </div>
-    </section>
+    </CardSection>
   )
 }
 

@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks'
 import type { TrustedIssuer } from '../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import { federatedIdentities } from '../api/clients.ts'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
-import { Field } from '../parts/field.tsx'
+import { SelectField, TextField } from '../parts/field.tsx'
 import { type Claim, RequiredClaims } from './required-claims.tsx'
 
 interface AddIdentityDialogProps {
@@ -29,40 +29,25 @@ export function AddIdentityDialog({ userId, issuers, onClose }: AddIdentityDialo
         federatedIdentities.addFederatedIdentity({ userId, issuerId, subject, audience, claims: [...claims] })
       }
     >
-      <Field label="Trusted issuer">
-        {(id) => (
-          <select id={id} value={issuerId} onChange={({ currentTarget }) => setIssuerId(currentTarget.value)}>
-            {issuers.map(({ issuerId: value, issuer }) => (
-              <option key={value} value={value}>
-                {issuer}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
-      <Field label="Subject" hint="The sub of its JWTs, for example system:serviceaccount:shop:checkout.">
-        {(id) => (
-          <input
-            id={id}
-            type="text"
-            required
-            autocomplete="off"
-            value={subject}
-            onInput={({ currentTarget }) => setSubject(currentTarget.value)}
-          />
-        )}
-      </Field>
-      <Field label="Audience" hint="Empty: the issuer of this service, which is the safest choice.">
-        {(id) => (
-          <input
-            id={id}
-            type="text"
-            autocomplete="off"
-            value={audience}
-            onInput={({ currentTarget }) => setAudience(currentTarget.value)}
-          />
-        )}
-      </Field>
+      <SelectField
+        label="Trusted issuer"
+        value={issuerId}
+        choices={issuers.map((one) => [one.issuerId, one.issuer] as const)}
+        onChange={setIssuerId}
+      />
+      <TextField
+        label="Subject"
+        hint="The sub of its JWTs, for example system:serviceaccount:shop:checkout."
+        required
+        value={subject}
+        onChange={setSubject}
+      />
+      <TextField
+        label="Audience"
+        hint="Empty: the issuer of this service, which is the safest choice."
+        value={audience}
+        onChange={setAudience}
+      />
       <RequiredClaims claims={claims} onChange={setClaims} />
     </ConfirmDialog>
   )

@@ -6,10 +6,11 @@ import type { CertificateMatch, ClientCertificate } from '../../gen/iam/user/v2/
 import type { ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import { clientCertificates } from '../api/clients.ts'
 import { millisecondsOf } from '../format/moment.ts'
+import { CardSection } from '../parts/card-section.tsx'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
-import { type Column, DataTable } from '../parts/data-table.tsx'
+import { actionColumn, type Column, DataTable } from '../parts/data-table.tsx'
 import { ExpiryField, expirationIn } from '../parts/expiry-field.tsx'
-import { Field } from '../parts/field.tsx'
+import { SelectField, TextField } from '../parts/field.tsx'
 import { When } from '../parts/when.tsx'
 import { mayWithUser } from '../session/rights.ts'
 
@@ -42,32 +43,18 @@ export function CertificatesSection({ user, certificates }: CertificatesSectionP
     { name: 'Compared', cell: ({ match }) => labelOf(match) },
     { name: 'Created', cell: ({ creationDate }) => <When at={millisecondsOf(creationDate)} /> },
     { name: 'Ends', cell: ({ expirationDate }) => <When at={millisecondsOf(expirationDate)} otherwise="never" /> },
-    {
-      name: 'Actions',
-      kind: 'actions',
-      cell: (certificate) =>
-        mayChange && (
-          <button
-            type="button"
-            class="button is-small"
-            aria-label={`Remove certificate ${textOf(certificate.match)}`}
-            onClick={() => setOpen(certificate)}
-          >
-            Remove
-          </button>
-        ),
-    },
+    actionColumn<ClientCertificate>('Remove', {
+      isShown: mayChange,
+      labelOf: (certificate) => `Remove certificate ${textOf(certificate.match)}`,
+      onClick: (certificate) => setOpen(certificate),
+    }),
   ]
   return (
-    <section class="card" aria-labelledby="certificates-title">
-      <div class="card-head">
-        <h2 id="certificates-title">Client certificates</h2>
-        {mayChange && (
-          <button type="button" class="button" onClick={() => setOpen('add')}>
-            Add certificate
-          </button>
-        )}
-      </div>
+    <CardSection
+      id="certificates"
+      title="Client certificates"
+      action={mayChange && { verb: 'Add certificate', onClick: () => setOpen('add') }}
+    >
       <DataTable
         caption="Client certificates"
         columns={columns}
@@ -90,7 +77,7 @@ export function CertificatesSection({ user, certificates }: CertificatesSectionP
           </p>
         </ConfirmDialog>
       )}
-    </section>
+    </CardSection>
   )
 }
 
@@ -121,30 +108,13 @@ function AddDialog({ userId, onClose }: { readonly userId: string; readonly onCl
         })
       }
     >
-      <Field label="What is compared">
-        {(id) => (
-          <select id={id} value={kind} onChange={({ currentTarget }) => setKind(currentTarget.value as Kind)}>
-            {KINDS.map(({ name, label }) => (
-              <option key={name} value={name}>
-                {label}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
-      <Field label="Value" hint={hint}>
-        {(id) => (
-          <input
-            id={id}
-            type="text"
-            required
-            autocomplete="off"
-            spellcheck={false}
-            value={value}
-            onInput={({ currentTarget }) => setValue(currentTarget.value)}
-          />
-        )}
-      </Field>
+      <SelectField
+        label="What is compared"
+        value={kind}
+        choices={KINDS.map(({ name, label }) => [name, label] as const)}
+        onChange={setKind}
+      />
+      <TextField label="Value" hint={hint} required spellcheck={false} value={value} onChange={setValue} />
       <ExpiryField days={days} canBeNever onChange={setDays} />
     </ConfirmDialog>
   )

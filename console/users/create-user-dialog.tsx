@@ -6,7 +6,7 @@ import type { Project } from '../../gen/iam/project/v2/project_pb.js'
 import { serviceUsers } from '../api/clients.ts'
 import { goTo } from '../navigation/route.ts'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
-import { Field } from '../parts/field.tsx'
+import { SelectField, TextField } from '../parts/field.tsx'
 
 interface CreateUserDialogProps {
   readonly projects: readonly Project[]
@@ -39,30 +39,14 @@ export function CreateUserDialog({ projects, projectId, onClose }: CreateUserDia
       change={change}
     >
       <p>The account of a machine. It has no roles, and no secret until you generate one.</p>
-      <Field label="Name">
-        {(id) => (
-          <input
-            id={id}
-            type="text"
-            required
-            maxLength={200}
-            autocomplete="off"
-            value={name}
-            onInput={({ currentTarget }) => setName(currentTarget.value)}
-          />
-        )}
-      </Field>
-      <Field label="Project" hint="It cannot be changed later. Its name is a part of the client ID.">
-        {(id) => (
-          <select id={id} value={project} onChange={({ currentTarget }) => setProject(currentTarget.value)}>
-            {projects.map(({ projectId: value, name: label }) => (
-              <option key={value} value={value}>
-                {label}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
+      <TextField label="Name" required maxLength={200} value={name} onChange={setName} />
+      <SelectField
+        label="Project"
+        hint="It cannot be changed later. Its name is a part of the client ID."
+        value={project}
+        choices={projects.map((one) => [one.projectId, one.name] as const)}
+        onChange={setProject}
+      />
       <label class="check">
         <input type="checkbox" checked={isBound} onChange={({ currentTarget }) => setIsBound(currentTarget.checked)} />
         Only bound tokens: to a key (DPoP) or to a certificate

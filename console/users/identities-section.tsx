@@ -8,8 +8,9 @@ import type { ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import { federatedIdentities } from '../api/clients.ts'
 import { millisecondsOf } from '../format/moment.ts'
 import { linkTo } from '../navigation/route.ts'
+import { CardSection } from '../parts/card-section.tsx'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
-import { type Column, DataTable } from '../parts/data-table.tsx'
+import { actionColumn, type Column, DataTable } from '../parts/data-table.tsx'
 import { When } from '../parts/when.tsx'
 import { mayWithUser } from '../session/rights.ts'
 import { may } from '../session/session.ts'
@@ -51,32 +52,18 @@ export function IdentitiesSection({ user, identities, issuers }: IdentitiesSecti
       ),
     },
     { name: 'Created', cell: ({ creationDate }) => <When at={millisecondsOf(creationDate)} /> },
-    {
-      name: 'Actions',
-      kind: 'actions',
-      cell: (identity) =>
-        mayChange && (
-          <button
-            type="button"
-            class="button is-small"
-            aria-label={`Remove ${identity.subject}`}
-            onClick={() => setOpen(identity)}
-          >
-            Remove
-          </button>
-        ),
-    },
+    actionColumn<FederatedIdentity>('Remove', {
+      isShown: mayChange,
+      labelOf: (identity) => `Remove ${identity.subject}`,
+      onClick: (identity) => setOpen(identity),
+    }),
   ]
   return (
-    <section class="card" aria-labelledby="identities-title">
-      <div class="card-head">
-        <h2 id="identities-title">Federated identities</h2>
-        {mayChange && issuers.length > 0 && (
-          <button type="button" class="button" onClick={() => setOpen('add')}>
-            Add identity
-          </button>
-        )}
-      </div>
+    <CardSection
+      id="identities"
+      title="Federated identities"
+      action={mayChange && issuers.length > 0 && { verb: 'Add identity', onClick: () => setOpen('add') }}
+    >
       <DataTable
         caption="Federated identities"
         columns={columns}
@@ -108,6 +95,6 @@ export function IdentitiesSection({ user, identities, issuers }: IdentitiesSecti
           </p>
         </ConfirmDialog>
       )}
-    </section>
+    </CardSection>
   )
 }

@@ -7,9 +7,10 @@ import { serviceUsers } from '../api/clients.ts'
 import { formatDistance, millisecondsOf } from '../format/moment.ts'
 import { shortened } from '../format/shortened.ts'
 import { now } from '../live/clock.ts'
+import { CardSection } from '../parts/card-section.tsx'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { Copyable } from '../parts/copyable.tsx'
-import { type Column, DataTable } from '../parts/data-table.tsx'
+import { actionColumn, type Column, DataTable } from '../parts/data-table.tsx'
 import { ExpiryField, expirationIn } from '../parts/expiry-field.tsx'
 import { ShownOnce } from '../parts/shown-once.tsx'
 import { When } from '../parts/when.tsx'
@@ -39,32 +40,18 @@ export function PersonalTokensSection({ user, tokens }: PersonalTokensSectionPro
     { name: 'State', cell: (token) => <TokenState token={token} /> },
     { name: 'Created', cell: ({ creationDate }) => <When at={millisecondsOf(creationDate)} /> },
     { name: 'Ends', cell: ({ expirationDate }) => <When at={millisecondsOf(expirationDate)} /> },
-    {
-      name: 'Actions',
-      kind: 'actions',
-      cell: ({ tokenId }) =>
-        mayChange && (
-          <button
-            type="button"
-            class="button is-small"
-            aria-label={`Revoke token ${shortened(tokenId)}`}
-            onClick={() => setOpen({ kind: 'revoke', tokenId })}
-          >
-            Revoke
-          </button>
-        ),
-    },
+    actionColumn<PersonalAccessToken>('Revoke', {
+      isShown: mayChange,
+      labelOf: ({ tokenId }) => `Revoke token ${shortened(tokenId)}`,
+      onClick: ({ tokenId }) => setOpen({ kind: 'revoke', tokenId }),
+    }),
   ]
   return (
-    <section class="card" aria-labelledby="tokens-title">
-      <div class="card-head">
-        <h2 id="tokens-title">Personal access tokens</h2>
-        {mayChange && (
-          <button type="button" class="button" onClick={() => setOpen({ kind: 'create' })}>
-            Create token
-          </button>
-        )}
-      </div>
+    <CardSection
+      id="tokens"
+      title="Personal access tokens"
+      action={mayChange && { verb: 'Create token', onClick: () => setOpen({ kind: 'create' }) }}
+    >
       <DataTable
         caption="Personal access tokens"
         columns={columns}
@@ -89,7 +76,7 @@ export function PersonalTokensSection({ user, tokens }: PersonalTokensSectionPro
           <p>Calls with it are refused at once, on every replica.</p>
         </ConfirmDialog>
       )}
-    </section>
+    </CardSection>
   )
 }
 

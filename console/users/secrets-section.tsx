@@ -8,6 +8,7 @@ import { millisecondsOf } from '../format/moment.ts'
 import { shortened } from '../format/shortened.ts'
 import { now } from '../live/clock.ts'
 import { tokenLifetime } from '../live/instance.ts'
+import { CardSection } from '../parts/card-section.tsx'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { Copyable } from '../parts/copyable.tsx'
 import { type Column, DataTable } from '../parts/data-table.tsx'
@@ -34,15 +35,11 @@ export function SecretsSection({ user, secrets }: SecretsSectionProps) {
   const close = () => setOpen(undefined)
   const mayChange = mayWithUser('iam.user.secret.write', user)
   return (
-    <section class="card" aria-labelledby="secrets-title">
-      <div class="card-head">
-        <h2 id="secrets-title">Client secrets</h2>
-        {mayChange && (
-          <button type="button" class="button" onClick={() => setOpen({ kind: 'generate' })}>
-            Generate secret
-          </button>
-        )}
-      </div>
+    <CardSection
+      id="secrets"
+      title="Client secrets"
+      action={mayChange && { verb: 'Generate secret', onClick: () => setOpen({ kind: 'generate' }) }}
+    >
       <SecretTable secrets={secrets} onOpen={mayChange ? (kind, secret) => setOpen({ kind, secret }) : undefined} />
       <SecretRotation
         secrets={secrets}
@@ -61,7 +58,7 @@ export function SecretsSection({ user, secrets }: SecretsSectionProps) {
       )}
       {open?.kind === 'deactivate' && <DeactivateDialog user={user} secret={open.secret} onClose={close} />}
       {open?.kind === 'delete' && <DeleteDialog user={user} secret={open.secret} onClose={close} />}
-    </section>
+    </CardSection>
   )
 }
 

@@ -9,7 +9,7 @@ import { tokenLifetime } from '../live/instance.ts'
 import { linkTo } from '../navigation/route.ts'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { DurationField } from '../parts/duration-field.tsx'
-import { Field } from '../parts/field.tsx'
+import { Field, TextField } from '../parts/field.tsx'
 import { mayWithUser } from '../session/rights.ts'
 import { may } from '../session/session.ts'
 
@@ -126,18 +126,7 @@ function ChangeDialog({ user: current, onClose }: { readonly user: ServiceUser; 
       onClose={onClose}
       change={change}
     >
-      <Field label="Name">
-        {(id) => (
-          <input
-            id={id}
-            type="text"
-            required
-            maxLength={200}
-            value={name}
-            onInput={({ currentTarget }) => setName(currentTarget.value)}
-          />
-        )}
-      </Field>
+      <TextField label="Name" required maxLength={200} value={name} onChange={setName} />
       <label class="check">
         <input type="checkbox" checked={grant} onChange={({ currentTarget }) => setGrant(currentTarget.checked)} />
         May use the client credentials grant

@@ -6,9 +6,10 @@ import type { ServiceUser, UserKey } from '../../gen/iam/user/v2/service_user_pb
 import { serviceUsers } from '../api/clients.ts'
 import { millisecondsOf } from '../format/moment.ts'
 import { shortened } from '../format/shortened.ts'
+import { CardSection } from '../parts/card-section.tsx'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { Copyable } from '../parts/copyable.tsx'
-import { type Column, DataTable } from '../parts/data-table.tsx'
+import { actionColumn, type Column, DataTable } from '../parts/data-table.tsx'
 import { ExpiryField, expirationIn } from '../parts/expiry-field.tsx'
 import { Field } from '../parts/field.tsx'
 import { When } from '../parts/when.tsx'
@@ -32,32 +33,18 @@ export function UserKeysSection({ user, keys }: UserKeysSectionProps) {
     { name: 'Kind', cell: kindOf },
     { name: 'Created', cell: ({ creationDate }) => <When at={millisecondsOf(creationDate)} /> },
     { name: 'Ends', cell: ({ expirationDate }) => <When at={millisecondsOf(expirationDate)} otherwise="never" /> },
-    {
-      name: 'Actions',
-      kind: 'actions',
-      cell: (key) =>
-        mayChange && (
-          <button
-            type="button"
-            class="button is-small"
-            aria-label={`Remove key ${shortened(key.keyId)}`}
-            onClick={() => setOpen(key)}
-          >
-            Remove
-          </button>
-        ),
-    },
+    actionColumn<UserKey>('Remove', {
+      isShown: mayChange,
+      labelOf: (key) => `Remove key ${shortened(key.keyId)}`,
+      onClick: (key) => setOpen(key),
+    }),
   ]
   return (
-    <section class="card" aria-labelledby="user-keys-title">
-      <div class="card-head">
-        <h2 id="user-keys-title">Public keys</h2>
-        {mayChange && (
-          <button type="button" class="button" onClick={() => setOpen('add')}>
-            Add public key
-          </button>
-        )}
-      </div>
+    <CardSection
+      id="user-keys"
+      title="Public keys"
+      action={mayChange && { verb: 'Add public key', onClick: () => setOpen('add') }}
+    >
       <DataTable
         caption="Public keys"
         columns={columns}
@@ -77,7 +64,7 @@ export function UserKeysSection({ user, keys }: UserKeysSectionProps) {
           <p>Assertions that its private key signs are refused from then on.</p>
         </ConfirmDialog>
       )}
-    </section>
+    </CardSection>
   )
 }
 

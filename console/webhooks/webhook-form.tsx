@@ -2,7 +2,7 @@
  * The fields of a webhook.
  */
 import type { Webhook } from '../../gen/iam/event/v2/webhook_pb.js'
-import { Field } from '../parts/field.tsx'
+import { Field, TextField } from '../parts/field.tsx'
 
 /** A webhook as it is in the form. */
 export interface WebhookDraft {
@@ -77,19 +77,14 @@ const WORDS = [
 export function WebhookForm({ draft, onChange }: WebhookFormProps) {
   return (
     <>
-      <Field label="Name" hint="Small letters, digits and hyphens.">
-        {(id) => (
-          <input
-            id={id}
-            type="text"
-            required
-            autocomplete="off"
-            spellcheck={false}
-            value={draft.name}
-            onInput={({ currentTarget }) => onChange({ name: currentTarget.value })}
-          />
-        )}
-      </Field>
+      <TextField
+        label="Name"
+        hint="Small letters, digits and hyphens."
+        required
+        spellcheck={false}
+        value={draft.name}
+        onChange={(value) => onChange({ name: value })}
+      />
       <Field label="URL" hint="The https address of the receiver.">
         {(id) => (
           <input

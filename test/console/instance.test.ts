@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { Browser, Page } from 'playwright-core'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
 import { type Administration, administrationOf, administrationWith } from '../support/administration.ts'
 import { seedSession } from '../support/console-seed.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
@@ -103,27 +102,5 @@ describeConsole('the page of the instance', (test) => {
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
     await sessions.getByText('unreadable').first().waitFor({ state: 'detached' })
     expect(await sessions.getByRole('link', { name: 'administrator' }).count()).toBe(1)
-  })
-
-  it('shows who calls deprecated methods', async () => {
-    const { page } = test
-    await test.console.goTo('/instance')
-    await page.getByText('None has been seen.', { exact: true }).waitFor()
-    const robot = await test.instance.addRobot({ name: 'old-script' })
-    const token = await test.instance.accessToken(robot, SERVICE_AUDIENCE_SCOPE)
-    for (let count = 0; count < 3; count += 1) {
-      await administrationWith(test.server, token)
-        .webKeys.listWebKeys({})
-        .catch(() => {})
-    }
-    const row = tableOf(page, /^Calls of deprecated methods/)
-      .getByRole('row')
-      .filter({ hasText: 'old-script' })
-    await row.getByText('iam.webkey.v2beta.WebKeyService/ListWebKeys').waitFor()
-    await row.getByRole('cell', { name: '3', exact: true }).waitFor()
-    await page.setViewportSize({ width: 360, height: 800 })
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
-    await row.getByRole('link', { name: 'old-script' }).click()
-    await page.getByRole('heading', { level: 1, name: 'old-script' }).waitFor()
   })
 })
