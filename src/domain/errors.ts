@@ -30,6 +30,7 @@ export type DomainErrorCode =
   | 'audience_reserved'
   | 'user_not_found'
   | 'last_owner'
+  | 'person_has_no_credentials'
   | 'client_secret_not_found'
   | 'client_secret_limit_reached'
   | 'client_secret_missing'

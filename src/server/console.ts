@@ -5,7 +5,7 @@ import { hash, randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ConsoleSessions } from '../app/console/console-sessions.ts'
-import { PEOPLE_PROJECT_NAME, People } from '../app/console/people.ts'
+import { People } from '../app/console/people.ts'
 import { SessionAccess } from '../app/console/session-access.ts'
 import type { Config } from '../config/config.ts'
 import { CALLBACK_PATH } from '../domain/console/paths.ts'
@@ -19,9 +19,6 @@ import { createIdentityStore } from '../storage/identities/identity-store.ts'
 import { digest } from './digest.ts'
 import type { ServicesOptions } from './services.ts'
 import { systemClock } from './system-clock.ts'
-
-/** The project of people who sign in with the OpenID provider. */
-export const PEOPLE_PROJECT_ID = idOf(PEOPLE_PROJECT_NAME)
 
 /** Where the build puts the console: the same folder for a checkout and for the package. */
 const BUILT = join(import.meta.dirname, '../../dist/console')

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { type Administration, administrationOf } from '../support/administration.ts'
+import { type Administration, administrationOf, refusalOf } from '../support/administration.ts'
+import { newPublicJwk } from '../support/configurations.ts'
 import { openBrowser, PAGE } from '../support/console-browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
@@ -168,6 +169,48 @@ describe('signing in with an OpenID provider', () => {
     expect((await signIn('carol:dev')).response.status).toBe(403)
     const { serviceUser } = await admin.users.getServiceUser({ userId })
     expect(serviceUser!.enabled).toBe(false)
+  })
+
+  it('has no credentials of its own, which would outlive it', async () => {
+    const { browser } = await signIn('grace:platform')
+    const { userId } = (await sessionOf(browser)).body
+    const expirationDate = { seconds: BigInt(Math.floor(Date.now() / 1000) + 3600) }
+    const { trustedIssuer } = await admin.issuers.createTrustedIssuer({
+      issuer: 'https://ci.example.com',
+      keys: { source: { case: 'discovery', value: {} } },
+    })
+    const refusals = await Promise.all(
+      [
+        admin.users.generateClientSecret({ userId }),
+        admin.users.addUserKey({ userId, publicJwk: newPublicJwk() }),
+        admin.users.createPersonalAccessToken({ userId, expirationDate }),
+        admin.certificates.addClientCertificate({
+          userId,
+          match: { match: { case: 'sanDns', value: 'grace.example' } },
+        }),
+        admin.identities.addFederatedIdentity({ userId, issuerId: trustedIssuer!.issuerId, subject: 'grace' }),
+        admin.users.updateServiceUser({
+          userId,
+          clientCredentialsEnabled: true,
+          updateMask: { paths: ['client_credentials_enabled'] },
+        }),
+      ].map(async (call) => (await refusalOf(call)).reason),
+    )
+    expect(refusals).toEqual(refusals.map(() => 'PERSON_HAS_NO_CREDENTIALS'))
+    const configuration = {
+      serviceUsers: [{ project: 'people', name: 'grace Doe', instanceRoles: [InstanceRole.IAM_OWNER] }],
+    }
+    const { mistakes } = await admin.configurations.planConfiguration({ configuration })
+    expect(mistakes).toMatchObject([{ path: 'serviceUsers[0]', reason: 'PERSON_HAS_NO_CREDENTIALS' }])
+  })
+
+  it('ends with the roles that the provider gives from then on, if they are more', async () => {
+    const viewer = (await signIn('heidi:dev')).browser
+    expect((await sessionOf(viewer)).status).toBe(200)
+    const owner = (await signIn('heidi:platform')).browser
+    expect((await sessionOf(viewer)).status).toBe(401)
+    const less = (await signIn('heidi:dev')).browser
+    expect([(await sessionOf(owner)).status, (await sessionOf(less)).status]).toEqual([200, 200])
   })
 
   it('takes the return of a browser once, and of that browser alone', async () => {

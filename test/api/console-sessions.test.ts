@@ -2,6 +2,7 @@ import { create } from '@bufbuild/protobuf'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { SessionSchema } from '../../gen/iam/console/v2/console_service_pb.js'
+import { ProjectMemberRole } from '../../gen/iam/project/v2/project_pb.js'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
 import { type Administration, administrationOf, administrationWith } from '../support/administration.ts'
@@ -220,13 +221,43 @@ describe('a session of the console', () => {
     ['disabled', (userId: string) => owner.users.disableServiceUser({ userId })],
     ['deleted', (userId: string) => owner.users.deleteServiceUser({ userId })],
     ['asked to get new tokens', (userId: string) => owner.users.revokeTokens({ userId })],
-  ])('ends on every replica when its user is %s', async (_, change) => {
-    const user = await newUser()
+    [
+      'given a further role over the instance',
+      (userId: string) =>
+        owner.users.setInstanceRoles({
+          userId,
+          instanceRoles: [InstanceRole.IAM_USER_ADMINISTRATOR, InstanceRole.IAM_KEY_OPERATOR],
+        }),
+    ],
+    [
+      'kept from client credentials',
+      (userId: string) =>
+        owner.users.updateServiceUser({
+          userId,
+          clientCredentialsEnabled: false,
+          updateMask: { paths: ['client_credentials_enabled'] },
+        }),
+    ],
+  ])('ends on every replica when its user is %s, and so do links and tokens', async (_, change) => {
+    const user = await newUser(InstanceRole.IAM_USER_ADMINISTRATOR)
     const browser = await signedIn(user)
+    const code = await newCode(user)
     expect((await browser.call(LIST_PROJECTS, {}, other)).status).toBe(200)
     await change(user.robot.userId)
     expect(await errorOf(await browser.call(LIST_PROJECTS, {}, other))).toEqual(NO_SESSION)
     expect(await errorOf(await browser.send('/console/session'))).toEqual(NO_SESSION)
+    expect(await errorOf(await openBrowser(other).signIn(code))).toEqual(INVALID_LINK)
+    expect(await user.post(LIST_PROJECTS)).toMatchObject({ status: 401, body: { code: 'unauthenticated' } })
+  })
+
+  it('goes on when its user gets a role that includes nothing further, or loses one', async () => {
+    const user = await newUser(InstanceRole.IAM_OWNER_VIEWER)
+    const browser = await signedIn(user)
+    const { userId, project } = user.robot
+    const viewer = ProjectMemberRole.PROJECT_OWNER_VIEWER
+    await owner.projects.setProjectMember({ projectId: project.projectId, userId, role: viewer })
+    await owner.users.setInstanceRoles({ userId, instanceRoles: [] })
+    expect((await browser.call(LIST_PROJECTS, {}, other)).status).toBe(200)
   })
 
   it('does not come back with a user who is enabled again', async () => {

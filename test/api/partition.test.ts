@@ -236,11 +236,13 @@ describe('a replica that has not heard of a change, with the database there', ()
       await administrationWith(there, token).keys.listWebKeys({})
     }
     const { userId, clientId, clientSecret } = await newClient()
-    const token = await requestToken({ ...owner, client_id: clientId, client_secret: clientSecret })
-    const calls = administrationWith(there, token)
-    expect(await refusalOf(calls.keys.listWebKeys({}))).toMatchObject({ reason: 'PERMISSION_MISSING' })
+    const calls = async () => {
+      const token = await requestToken({ ...owner, client_id: clientId, client_secret: clientSecret })
+      return administrationWith(there, token).keys.listWebKeys({})
+    }
+    expect(await refusalOf(calls())).toMatchObject({ reason: 'PERMISSION_MISSING' })
     await admin.users.setInstanceRoles({ userId, instanceRoles: [InstanceRole.IAM_OWNER_VIEWER] })
-    await calls.keys.listWebKeys({})
+    await calls()
   })
 })
 

@@ -16,7 +16,7 @@ import type { Replica } from '../replica/replica.ts'
 import { type BrowserRequest, type ConsoleSessions, type OpenedSession, SIGN_IN } from './console-sessions.ts'
 
 /** The project of people. Nothing else should be in it. */
-export const PEOPLE_PROJECT_NAME = 'people'
+const PEOPLE_PROJECT_NAME = 'people'
 
 /** What it needs. */
 export interface PeopleOptions {
@@ -67,8 +67,8 @@ export class People {
     await this.#makeProject(projectId, request)
     const facts = { userId, projectId, projectName: PEOPLE_PROJECT_NAME, name: nameOf(person), instanceRoles }
     const entry = { ...SYSTEM, ...request, action: 'console/person', resource: userResource(userId) }
-    await store.changeUser(userId, entry, (user, moment) => {
-      return { next: planPerson(user, facts, moment), result: undefined }
+    await store.changeUser(userId, entry, (user, { date }) => {
+      return { next: planPerson(user, facts, date), result: undefined }
     })
     await replica.refreshAfterWrite()
     if (instanceRoles.length === 0) throw notAllowed()

@@ -10,6 +10,7 @@ import {
   revokeScope,
   type ServiceUser,
   setManagedProject,
+  settleChange,
 } from '../identities/service-user.ts'
 import { parseTokenClaims, parseTokenLifetime } from '../identities/token-settings.ts'
 import type { ConfiguredUser, ServiceUserConfiguration } from './configuration.ts'
@@ -79,8 +80,10 @@ export function planUsers(
     const start = before ?? newUser(wanted, project, planning)
     const next = planUser(start, { wanted, path }, surroundings, planning)
     const fields = differencesOf(userFacts(start, names), userFacts(next, names))
-    if (before === undefined || fields.length > 0)
-      changes.push({ kind: 'service_user', path, name, before, next, fields })
+    if (before === undefined || fields.length > 0) {
+      const settled = mistakes.applied(path, next, (user) => settleChange(before, user, options.moment.clock))
+      changes.push({ kind: 'service_user', path, name, before, next: settled, fields })
+    }
     users.push({ project: wanted.project, name: wanted.name, userId: next.userId })
   }
   for (const before of state.users) {

@@ -1,14 +1,12 @@
 /**
  * People who sign in at the console with an OpenID provider: who they are here, and with which role.
  *
- * A person is a service user without credentials, made at the first sign-in, so that rights, the audit trail and the end of a right are the
+ * A person is a service user without credentials (`settleChange`), made at the first sign-in, so that rights, the audit trail and the end of a right are the
  * same as for all others. The provider is asked again at each sign-in, and decides about the role.
  */
 import { DomainError } from '../errors.ts'
 import type { InstanceRole } from '../identities/permission.ts'
 import { createServiceUser, type NewServiceUser, type ServiceUser } from '../identities/service-user.ts'
-import { revokeAllTokens } from '../identities/token-revocation.ts'
-import type { ChangeMoment } from '../time.ts'
 
 /** What an ID token says about a person (OpenID Connect Core §2), once it has been verified. */
 export interface Person {
@@ -58,7 +56,7 @@ export function nameOf({ claims, subject }: Pick<Person, 'claims' | 'subject'>):
 
 /**
  * The user of a person with the roles that the person has now. A person who has lost all of them loses those of the user too, also those
- * over projects, which only people with another role can use. With other roles, the user loses credentials and tokens that it was given.
+ * over projects, which only people with another role can use.
  *
  * @param before Undefined at the first sign-in.
  * @throws {DomainError} `sign_in_not_allowed` for a person without a role who has no user, and for a disabled user.
@@ -69,33 +67,18 @@ export function planPerson(
     instanceRoles,
     ...facts
   }: Omit<NewServiceUser, 'clientCredentialsEnabled'> & { readonly instanceRoles: readonly InstanceRole[] },
-  { clock, date }: ChangeMoment,
+  date: Date,
 ): ServiceUser {
   if (before === undefined && instanceRoles.length === 0) throw notAllowed()
   if (before?.enabled === false) throw notAllowed()
   const user = before ?? createServiceUser({ ...facts, clientCredentialsEnabled: false }, date)
   const managedProjects: ServiceUser['managedProjects'] = instanceRoles.length === 0 ? new Map() : user.managedProjects
-  const keepsRoles = user.instanceRoles.join() === instanceRoles.join()
-  const isSame = user.name === facts.name && keepsRoles && user.managedProjects.size === managedProjects.size
+  const isSame =
+    user.name === facts.name &&
+    user.instanceRoles.join() === instanceRoles.join() &&
+    user.managedProjects.size === managedProjects.size
   if (before !== undefined && isSame) return before
-  const kept = keepsRoles ? user : withoutCredentials(user, clock)
-  return { ...kept, name: facts.name, instanceRoles, managedProjects }
-}
-
-/** No right that the provider gives may reach others: who could make credentials of the user before need not have the new roles. */
-function withoutCredentials(user: ServiceUser, clock: Date): ServiceUser {
-  const { secrets, keys, personalAccessTokens, federatedIdentities, certificates } = user
-  const credentials = [secrets, keys, personalAccessTokens, federatedIdentities, certificates].flat()
-  if (credentials.length === 0 && !user.clientCredentialsEnabled) return user
-  return {
-    ...revokeAllTokens(user, clock),
-    clientCredentialsEnabled: false,
-    secrets: [],
-    keys: [],
-    personalAccessTokens: [],
-    federatedIdentities: [],
-    certificates: [],
-  }
+  return { ...user, name: facts.name, instanceRoles, managedProjects }
 }
 
 /** The refusal of a person whom the provider knows, and who may not sign in here. */

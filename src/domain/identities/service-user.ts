@@ -9,7 +9,8 @@ import type { FederatedIdentity } from '../federation/federated-identity.ts'
 import type { ClientCertificate } from './client-certificate.ts'
 import type { ClientSecret, PersonalAccessToken, UserKey } from './credential.ts'
 import type { InstanceRole, ProjectMemberRole } from './permission.ts'
-import type { RevokedTokens } from './token-revocation.ts'
+import { lackedPermission } from './reach.ts'
+import { type RevokedTokens, revokeAllTokens } from './token-revocation.ts'
 import { DEFAULT_TOKEN_SETTINGS, type TokenSettings } from './token-settings.ts'
 
 /** A service user with everything that deciding about its tokens and calls needs. */
@@ -89,6 +90,30 @@ export function existingUser(user: ServiceUser | undefined, userId: string): Ser
 /** The projects that the user has to do with: its own, and those in which or over which it has a role. Some may come twice. */
 export function projectsOf({ projectId, projectRoles, managedProjects }: ServiceUser): readonly string[] {
   return [projectId, ...projectRoles.keys(), ...managedProjects.keys()]
+}
+
+/** Whether the user is a person of the OpenID provider: the id is made of issuer and subject (a UUID of version 8), those of others are random. */
+export function isPerson({ userId }: Pick<ServiceUser, 'userId'>): boolean {
+  return /^[\da-f]{8}-[\da-f]{4}-8/.test(userId)
+}
+
+/**
+ * What becomes of a user by a change, whoever makes it. If its permissions grow, or its kind of sign-in changes, what was issued to it before ends:
+ * tokens, and sessions and sign-in links with them. Who could get these need not have the new right.
+ *
+ * @throws {DomainError} `person_has_no_credentials`: they would outlive the sign-in.
+ */
+export function settleChange(before: ServiceUser | undefined, next: ServiceUser, clock: Date): ServiceUser {
+  const { secrets, keys, personalAccessTokens, federatedIdentities, certificates } = next
+  const credentials = [secrets, keys, personalAccessTokens, federatedIdentities, certificates].flat()
+  if (isPerson(next) && (next.clientCredentialsEnabled || credentials.length > 0)) {
+    const message =
+      'people sign in with the OpenID provider and have no credentials of their own: create a service user'
+    throw new DomainError('person_has_no_credentials', message, { metadata: { user_id: next.userId } })
+  }
+  if (before === undefined) return next
+  const signsInOtherwise = before.clientCredentialsEnabled !== next.clientCredentialsEnabled
+  return signsInOtherwise || lackedPermission(before, next) !== undefined ? revokeAllTokens(next, clock) : next
 }
 
 /** Whether the user administers the instance. */

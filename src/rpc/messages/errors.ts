@@ -43,6 +43,7 @@ const WIRE = {
   audience_reserved: [Code.InvalidArgument, 'AUDIENCE_RESERVED'],
   user_not_found: [Code.NotFound, 'USER_NOT_FOUND'],
   last_owner: [Code.FailedPrecondition, 'LAST_OWNER'],
+  person_has_no_credentials: [Code.FailedPrecondition, 'PERSON_HAS_NO_CREDENTIALS'],
   client_secret_not_found: [Code.NotFound, 'CLIENT_SECRET_NOT_FOUND'],
   client_secret_missing: [Code.FailedPrecondition, 'CLIENT_SECRET_MISSING'],
   client_secret_limit_reached: [Code.ResourceExhausted, 'CLIENT_SECRET_LIMIT_REACHED'],

@@ -12,7 +12,7 @@ import { formatClientId } from '../../domain/identities/client-id.ts'
 import { addSecret, type ClientSecret } from '../../domain/identities/credential.ts'
 import { createProject, type Project } from '../../domain/identities/project.ts'
 import { WHOLE_INSTANCE } from '../../domain/identities/reach.ts'
-import { createServiceUser, isEnabledOwner, type ServiceUser } from '../../domain/identities/service-user.ts'
+import { createServiceUser, isEnabledOwner, isPerson, type ServiceUser } from '../../domain/identities/service-user.ts'
 import type { ClientSecrets, Integrity } from '../../domain/integrity.ts'
 import type { IdentityStore } from '../../domain/ports/identities.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
@@ -23,7 +23,6 @@ import { migrate } from '../../storage/migrations/migrate.ts'
 import type { Database } from '../../storage/postgres/database.ts'
 import { withCleanup } from '../cleanup-stack.ts'
 import { adminCredentialsFile } from '../config-files.ts'
-import { PEOPLE_PROJECT_ID } from '../console.ts'
 import { assertSetUp, openExisting } from '../database.ts'
 import { loadIntegrity } from '../integrity.ts'
 
@@ -78,8 +77,7 @@ async function proveOperator(source: MasterKeySource, database: Database, signal
 async function mostUsableOwner(identities: IdentityStore): Promise<ServiceUser | undefined> {
   let disabled: ServiceUser | undefined
   for await (const user of everyUser(identities)) {
-    if (!user.instanceRoles.includes('IAM_OWNER') || user.projectId === PEOPLE_PROJECT_ID || !canTakeSecret(user))
-      continue
+    if (!user.instanceRoles.includes('IAM_OWNER') || isPerson(user) || !canTakeSecret(user)) continue
     if (isEnabledOwner(user)) return user
     disabled ??= user
   }

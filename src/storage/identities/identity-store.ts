@@ -13,7 +13,12 @@ import {
   changeableUser,
 } from '../../domain/identities/change-rights.ts'
 import type { Project } from '../../domain/identities/project.ts'
-import { assertOwnerLeft, isEnabledOwner, type ServiceUser } from '../../domain/identities/service-user.ts'
+import {
+  assertOwnerLeft,
+  isEnabledOwner,
+  type ServiceUser,
+  settleChange,
+} from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { Change, IdentityStore, UserFilter } from '../../domain/ports/identities.ts'
 import type { Page } from '../../domain/ports/page.ts'
@@ -87,7 +92,11 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
         },
         datesOf: (user) => (user === undefined ? [] : datesOfUser(user)),
         changedUsers: () => ({ kind: 'some', userIds: [userId], projectIds: [] }),
-        decide,
+        decide: (before, moment) => {
+          const { next, result } = decide(before, moment)
+          const isSame = next === null || next === before
+          return { next: isSame ? next : settleChange(before, next, moment.clock), result }
+        },
         write: async (trx, before, { next }) => {
           if (next === before) return false
           if (next !== null && next.userId !== userId) throw new Error('the decision is about another user')

@@ -176,7 +176,8 @@ export function describeIdentityStore(current: () => Database): void {
         certificateBoundTokens: true,
       }
       await operations().onUser(userId, 'change', (user) => ({ ...user, ...change }))
-      expect(await store().findUser(userId)).toEqual({ ...created, projectName, ...change })
+      const tokensRevokedAt = expect.any(Date)
+      expect(await store().findUser(userId)).toEqual({ ...created, projectName, ...change, tokensRevokedAt })
       await operations().deleteUser(userId)
       expect(await store().findUser(userId)).toBeUndefined()
 

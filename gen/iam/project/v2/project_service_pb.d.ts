@@ -999,8 +999,8 @@ export declare const ProjectService: GenService<{
   },
   /**
    * Gives a user a role over the project in this API, instead of the one that it had. The caller needs the permission over the project of the
-   * user too, and every permission that the user has. Setting the role that it has changes nothing. Errors: `not_found` (`USER_NOT_FOUND`),
-   * `permission_denied` (`PERMISSION_NOT_HELD`).
+   * user too, and every permission that the user has. Setting the role that it has changes nothing. If it gets a further permission, access
+   * tokens, sessions and sign-in links from before end. Errors: `not_found` (`USER_NOT_FOUND`), `permission_denied` (`PERMISSION_NOT_HELD`).
    *
    * @generated from rpc iam.project.v2.ProjectService.SetProjectMember
    */

@@ -1354,8 +1354,8 @@ export declare const ServiceUserService: GenService<{
     output: typeof DeleteServiceUserResponseSchema;
   },
   /**
-   * Sets the roles of a user over the instance; its other roles are taken away. Errors:
-   * `failed_precondition` (`LAST_OWNER`).
+   * Sets the roles of a user over the instance; its other roles are taken away. If it gets a further permission, access tokens, sessions and
+   * sign-in links from before end. Errors: `failed_precondition` (`LAST_OWNER`).
    *
    * @generated from rpc iam.user.v2.ServiceUserService.SetInstanceRoles
    */
