@@ -4,6 +4,7 @@
  * Each ends in a tag, like a personal access token (decision 19). A row is believed for its MAC, so that the SHA-256 is enough as hash.
  */
 import { hash } from 'node:crypto'
+import type { SignInLink } from '../domain/console/sign-ins.ts'
 import type { ConsoleSecrets } from '../domain/integrity.ts'
 import type { DerivedKeys } from './integrity-key.ts'
 import { assertSameMac, createRowMac } from './public-key-macs.ts'
@@ -18,10 +19,9 @@ export function createConsoleSecrets(keys: Pick<DerivedKeys, 'consoleTags' | 'co
   const codes = hashedSecrets(CODE_PREFIX, keys.consoleTags)
   const cookies = hashedSecrets(COOKIE_PREFIX, keys.consoleTags)
   const mac = createRowMac(keys.consoleRows)
-  const ofLink: ConsoleSecrets['ofLink'] = ({ hash, userId, createdAt, expiresAt }) =>
-    mac(['link', textOf(hash), userId, createdAt.toISOString(), expiresAt.toISOString()])
-  const ofSession: ConsoleSecrets['ofSession'] = ({ sessionId, hash, userId, clientAddress, createdAt, expiresAt }) =>
-    mac(['session', sessionId, textOf(hash), userId, clientAddress, createdAt.toISOString(), expiresAt.toISOString()])
+  const ofLink: ConsoleSecrets['ofLink'] = ({ hash, ...facts }) => mac(['link', textOf(hash), ...textsOf(facts)])
+  const ofSession: ConsoleSecrets['ofSession'] = ({ sessionId, hash, clientAddress, ...facts }) =>
+    mac(['session', sessionId, textOf(hash), clientAddress, ...textsOf(facts)])
   return {
     generateCode() {
       const { secret: code, hash } = codes.generate()
@@ -38,6 +38,10 @@ export function createConsoleSecrets(keys: Pick<DerivedKeys, 'consoleTags' | 'co
     ofSession,
     assertSession: (session, found) => assertSameMac(ofSession(session), found),
   }
+}
+
+function textsOf({ userId, origin, createdAt, expiresAt }: Omit<SignInLink, 'hash'>): readonly string[] {
+  return [userId, JSON.stringify(origin), createdAt.toISOString(), expiresAt.toISOString()]
 }
 
 function hashedSecrets(prefix: string, key: Uint8Array) {

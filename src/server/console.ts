@@ -41,12 +41,12 @@ export function createConsole(options: ServicesOptions): ConsoleRpc | null {
   if (!config.console) return null
   const store = rows.around(tracing.calls('ConsoleStore', createConsoleStore(database, secrets)))
   const users = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
-  const shared = { store, secrets, replica, attempts, digest, now }
+  const shared = { store, users, secrets, replica, attempts, digest, now }
   const sessions = new ConsoleSessions({ ...shared, audit, clock: systemClock, newId: randomUUID })
   const people = new People({ store: users, replica, sessions, audit, rules: config.openId?.roles ?? [], idOf })
   return {
     sessions,
-    access: new SessionAccess({ ...shared, users }),
+    access: new SessionAccess(shared),
     openId: provider === null ? null : { provider, people, attempts, digest },
     headers: CONSOLE_HEADERS,
     tokenLifetimeSeconds: config.tokenLifetimeSeconds,

@@ -1,5 +1,7 @@
 import { create } from '@bufbuild/protobuf'
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { decodeJwt } from 'jose'
 import { sql } from 'kysely'
 import { SessionSchema } from '../../gen/iam/console/v2/console_service_pb.js'
 import { ProjectMemberRole } from '../../gen/iam/project/v2/project_pb.js'
@@ -11,6 +13,7 @@ import { secondsSinceUse, seedLink, seedSession } from '../support/console-seed.
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { type OAuthInstance, type Robot, startOAuthInstance } from '../support/oauth-instance.ts'
+import { seedProject, seedUser } from '../support/seed.ts'
 
 const LIST_PROJECTS = 'iam.project.v2.ProjectService/ListProjects'
 const CREATE_PROJECT = 'iam.project.v2.ProjectService/CreateProject'
@@ -37,6 +40,12 @@ async function signedIn(user: Pick<Administration, 'console'> = owner): Promise<
   const browser = openBrowser(instance.keyturn)
   expect((await browser.signIn(await newCode(user))).status).toBe(204)
   return browser
+}
+
+/** A personal access token of a user that works for so many seconds. */
+async function newPersonalAccessToken({ users }: Administration, userId: string, seconds: number): Promise<string> {
+  const expirationDate = timestampFromMs(Date.now() + seconds * 1000)
+  return (await users.createPersonalAccessToken({ userId, expirationDate })).token
 }
 
 const errorOf = async (response: Response) => {
@@ -204,9 +213,7 @@ describe('a session of the console', () => {
       tokenLifetimeSeconds: 3600,
     })
     expect(described.permissions).not.toContain('iam.web_key.write')
-    const hours = (new Date(described.expiresAt).getTime() - Date.now()) / 3_600_000
-    expect(hours).toBeGreaterThan(7.9)
-    expect(hours).toBeLessThanOrEqual(8.1)
+    expect(Date.parse(described.expiresAt)).toBe(decodeJwt(user.token).exp! * 1000)
   })
 
   it('loses at once, on every replica, what its user loses', async () => {
@@ -267,6 +274,50 @@ describe('a session of the console', () => {
     await owner.users.disableServiceUser({ userId })
     await owner.users.enableServiceUser({ userId })
     expect(await errorOf(await browser.call(LIST_PROJECTS))).toEqual(NO_SESSION)
+  })
+
+  it('lives for 8 hours, if what it came from does', async () => {
+    const { robot } = await newUser()
+    const token = await newPersonalAccessToken(owner, robot.userId, 86_400)
+    const browser = await signedIn(administrationWith(instance.keyturn, token))
+    const { expiresAt } = (await (await browser.send('/console/session')).json()) as { expiresAt: string }
+    const hours = (Date.parse(expiresAt) - Date.now()) / 3_600_000
+    expect(hours).toBeGreaterThan(7.9)
+    expect(hours).toBeLessThanOrEqual(8.1)
+  })
+
+  it('ends on every replica with the access token that made its link, and so does the link', async () => {
+    const user = await newUser()
+    const [browser, code] = [await signedIn(user), await newCode(user)]
+    const { clientId: client_id, clientSecret: client_secret } = user.robot
+    const body = new URLSearchParams({ client_id, client_secret, token: user.token })
+    expect((await instance.fetch('/oauth/v2/revoke', { method: 'POST', body })).status).toBe(200)
+    expect(await errorOf(await browser.call(LIST_PROJECTS))).toEqual(NO_SESSION)
+    expect(await errorOf(await browser.call(CREATE_PROJECT, { name: 'by-revoked' }, other))).toEqual(NO_SESSION)
+    expect(await errorOf(await openBrowser(instance.keyturn).signIn(code))).toEqual(INVALID_LINK)
+  })
+
+  it('ends on every replica with the personal access token that made its link, and so does the link', async () => {
+    const { robot } = await newUser()
+    const token = await newPersonalAccessToken(owner, robot.userId, 3600)
+    const user = administrationWith(instance.keyturn, token)
+    const [browser, code] = [await signedIn(user), await newCode(user)]
+    const { userId } = robot
+    const [{ tokenId = '' } = {}] = (await owner.users.listPersonalAccessTokens({ userId })).personalAccessTokens
+    await owner.users.revokePersonalAccessToken({ userId, tokenId })
+    expect(await errorOf(await browser.call(LIST_PROJECTS, {}, other))).toEqual(NO_SESSION)
+    expect(await errorOf(await openBrowser(other).signIn(code))).toEqual(INVALID_LINK)
+  })
+
+  it('finds room for a user with a role over the instance, however many the users of others have', async () => {
+    const project = await seedProject(instance.database)
+    const users = Array.from({ length: 100 }, () => seedUser(instance.database, { project }))
+    const age = { created: -60, expires: 3600, lastUse: 0 }
+    for (const { userId } of await Promise.all(users)) {
+      await Promise.all(Array.from({ length: 10 }, () => seedSession(instance, userId, age)))
+    }
+    await signedIn(await newUser(InstanceRole.IAM_AUDITOR))
+    await instance.database.db.deleteFrom('console_sessions').execute()
   })
 
   it('is used by what a person does, and not by what the page asks by itself; that is noted once a minute', async () => {

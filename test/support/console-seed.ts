@@ -3,6 +3,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
+import type { SessionOrigin } from '../../src/domain/identities/authority.ts'
 import type { Integrity } from '../../src/domain/integrity.ts'
 import type { Database } from '../../src/storage/postgres/database.ts'
 
@@ -19,15 +20,18 @@ interface SessionAge {
   readonly lastUse: number
 }
 
+const OPENID = { kind: 'openid_provider' } as const
+
 /** A link. @returns Its code. */
 export async function seedLink({ database, integrity }: Seeding, userId: string, expiresIn: number): Promise<string> {
   const { code, hash } = integrity.console.generateCode()
-  const link = { hash, userId, createdAt: fromNow(expiresIn - 60), expiresAt: fromNow(expiresIn) }
+  const link = { hash, userId, origin: OPENID, createdAt: fromNow(expiresIn - 60), expiresAt: fromNow(expiresIn) }
   await database.db
     .insertInto('sign_in_links')
     .values({
       hash,
       user_id: userId,
+      origin: JSON.stringify(link.origin),
       creation_date: link.createdAt,
       expiration_date: link.expiresAt,
       mac: integrity.console.ofLink(link),
@@ -37,11 +41,16 @@ export async function seedLink({ database, integrity }: Seeding, userId: string,
 }
 
 /** A session. @returns Its cookie, as a `Cookie` header has it, and its id. */
-export async function seedSession({ database, integrity }: Seeding, userId: string, age: SessionAge) {
+export async function seedSession(
+  { database, integrity }: Seeding,
+  userId: string,
+  { origin = OPENID, ...age }: SessionAge & { readonly origin?: SessionOrigin },
+) {
   const { cookie, hash } = integrity.console.generateCookie()
   const session = {
     sessionId: randomUUID(),
     userId,
+    origin,
     hash,
     clientAddress: '192.0.2.1',
     createdAt: fromNow(age.created),
@@ -53,6 +62,7 @@ export async function seedSession({ database, integrity }: Seeding, userId: stri
       session_id: session.sessionId,
       hash,
       user_id: userId,
+      origin: JSON.stringify(origin),
       client_address: session.clientAddress,
       creation_date: session.createdAt,
       expiration_date: session.expiresAt,

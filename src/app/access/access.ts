@@ -226,7 +226,11 @@ export class Access {
     const live = user?.personalAccessTokens.filter((candidate) => isLive(candidate, at)) ?? []
     const used = live.find(({ hash }) => secrets.matchesPersonalAccessToken(token, [hash]))
     if (user === undefined || used === undefined || !user.enabled) throw invalidPersonalAccessToken()
-    return { user, credential: { kind: 'personal_access_token', tokenId: used.tokenId }, nextNonce: null }
+    return {
+      user,
+      credential: { kind: 'personal_access_token', tokenId: used.tokenId, expiresAt: used.expiresAt },
+      nextNonce: null,
+    }
   }
 }
 

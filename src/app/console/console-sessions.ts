@@ -17,11 +17,11 @@ import {
   type SignIns,
   type UnreadableSession,
 } from '../../domain/console/sign-ins.ts'
-import { DomainError } from '../../domain/errors.ts'
-import type { Actor, ChangeEntry } from '../../domain/identities/authority.ts'
-import type { ServiceUser } from '../../domain/identities/service-user.ts'
+import { DomainError, isOutage } from '../../domain/errors.ts'
+import { type Actor, authenticated, type ChangeEntry } from '../../domain/identities/authority.ts'
 import type { ConsoleSecrets } from '../../domain/integrity.ts'
 import type { ConsoleStore } from '../../domain/ports/console.ts'
+import type { IdentityStore } from '../../domain/ports/identities.ts'
 import type { Clock } from '../../domain/time.ts'
 import { assertMayTry } from '../access/access.ts'
 import type { AttemptLimiter } from '../access/attempt-limiter.ts'
@@ -45,8 +45,9 @@ const MAX_USERS = 10_000
 /** What the use cases need. */
 export interface ConsoleSessionsOptions {
   readonly store: ConsoleStore
+  readonly users: Pick<IdentityStore, 'findUser'>
   readonly secrets: ConsoleSecrets
-  readonly replica: Pick<Replica, 'assertCurrent' | 'assertPrimary' | 'isStandby'>
+  readonly replica: Pick<Replica, 'assertCurrent' | 'assertPrimary' | 'isStandby' | 'keys'>
   /** Counts failed authentications, here and elsewhere. */
   readonly attempts: Pick<AttemptLimiter, 'blockedForSeconds' | 'fail'>
   readonly audit: Pick<AuditTrail, 'refuse'>
@@ -103,7 +104,7 @@ export class ConsoleSessions {
     const { code, hash } = secrets.generateCode()
     const entry = { ...actor, resource: userResource(userId, 'sign_in_links') }
     const link = await store.change(entry, (signIns, clock) => {
-      const { next, link } = addLink(signIns, { hash, userId }, clock)
+      const { next, link } = addLink(signIns, { hash, userId, origin: credential }, clock)
       return { next, result: link }
     })
     return { code, link }
@@ -112,7 +113,7 @@ export class ConsoleSessions {
   /**
    * Opens a session with the code of a link, which is used up by that on all replicas.
    *
-   * @throws {DomainError} `sign_in_link_invalid`, which counts as a failed authentication; `too_many_failures` before any work is done;
+   * @throws {DomainError} `sign_in_link_invalid`, also if what the link came from has ended, which counts as a failed authentication; `too_many_failures` before any work is done;
    * `console_limit_reached`.
    */
   async open(code: string, request: BrowserRequest): Promise<OpenedSession> {
@@ -130,12 +131,11 @@ export class ConsoleSessions {
     }
   }
 
-  /** Opens a session of a user who has been proved otherwise. @throws {DomainError} `sign_in_not_allowed`; `console_limit_reached`. */
+  /** Opens a session of a user whom the OpenID provider has proved. @throws {DomainError} `sign_in_not_allowed`; `console_limit_reached`. */
   async openFor(userId: string, request: BrowserRequest): Promise<OpenedSession> {
     this.#assertMaySignIn(userId)
-    return this.#startSession(userId, request, (signIns, facts, user) =>
-      openSessionOf(user, signIns, { ...facts, userId }),
-    )
+    const origin = { kind: 'openid_provider' } as const
+    return this.#startSession(userId, request, (signIns, facts) => openSessionOf(signIns, { ...facts, userId, origin }))
   }
 
   /** Ends a session of its own user. One that has ended already stays so. */
@@ -169,7 +169,7 @@ export class ConsoleSessions {
   }
 
   async #open(code: string, request: BrowserRequest): Promise<OpenedSession> {
-    const { store, secrets, replica } = this.#options
+    const { store, users, secrets, replica } = this.#options
     const linkHash = secrets.hashCode(code)
     if (linkHash === undefined) throw invalidLink()
     replica.assertCurrent()
@@ -177,7 +177,13 @@ export class ConsoleSessions {
     // Before the lock is taken: a used code must not delay changes.
     const found = await store.findLink(linkHash)
     if (found === undefined || found.link.expiresAt <= found.clock) throw invalidLink()
-    const { userId } = found.link
+    const { userId, origin } = found.link
+    try {
+      const user = await users.findUser(userId)
+      authenticated(origin, { user, ring: replica.keys().ring, now: found.clock })
+    } catch (error) {
+      throw isOutage(error) ? error : invalidLink()
+    }
     return await this.#startSession(userId, request, (signIns, facts) => openSession(signIns, linkHash, facts))
   }
 
@@ -194,19 +200,15 @@ export class ConsoleSessions {
   async #startSession(
     userId: string,
     request: BrowserRequest,
-    decide: (
-      signIns: SignIns,
-      facts: SessionFacts,
-      user: Pick<ServiceUser, 'enabled'> | undefined,
-    ) => ReturnType<typeof openSession>,
+    decide: (signIns: SignIns, facts: SessionFacts) => ReturnType<typeof openSession>,
   ): Promise<OpenedSession> {
     const { store, secrets, newId } = this.#options
     const sessionId = newId()
     const { cookie, hash } = secrets.generateCookie()
     const entry = { ...request, actor: userId, action: SIGN_IN, resource: resourceOf({ sessionId, userId }) }
-    const session = await store.change({ ...entry, authority: { kind: 'client', userId } }, (signIns, clock, user) => {
+    const session = await store.change({ ...entry, authority: { kind: 'client', userId } }, (signIns, clock) => {
       const facts = { sessionId, hash, clientAddress: request.clientAddress, clock }
-      const { next, session, replaced } = decide(signIns, facts, user)
+      const { next, session, replaced } = decide(signIns, facts)
       const events = replaced.map((other) => ({ action: REPLACED, resource: resourceOf(other) }))
       return { next, result: session, replaced: events }
     })

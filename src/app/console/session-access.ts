@@ -1,7 +1,7 @@
 /**
  * Who is calling at the console and whether they may: the session of the cookie, and permissions looked up live.
  *
- * The session and its user are read from the database for every call, so that what is revoked on one replica is refused on all others
+ * The session, what it came from and its user are read from the database for every call, so that what is revoked on one replica is refused on all others
  * at once (decision 32). It fails closed: any error is a refusal.
  */
 import { type ConsoleSession, LAST_USE_SECONDS } from '../../domain/console/sign-ins.ts'
@@ -29,7 +29,7 @@ const LOOKUPS = { maxRunning: 4, maxWaiting: 100, refusal: databaseBusy }
 
 /** What access is decided with. */
 export interface SessionAccessOptions {
-  readonly replica: Pick<Replica, 'assertCurrent' | 'assertReachable' | 'isStandby'>
+  readonly replica: Pick<Replica, 'assertCurrent' | 'assertReachable' | 'isStandby' | 'keys'>
   readonly store: Pick<ConsoleStore, 'findSession' | 'recordUse'>
   readonly users: Pick<IdentityStore, 'findUser'>
   readonly secrets: Pick<ConsoleSecrets, 'hashCookie'>
@@ -91,11 +91,12 @@ export class SessionAccess {
     }
     replica.assertReachable()
     const { session, user, now } = await this.#find(hash)
-    const credential = { kind: 'console_session', sessionId: session.sessionId } as const
-    const owner = authenticated(credential, { user, session, ring: [], now })
+    const { sessionId, origin } = session
+    const credential = { kind: 'console_session', sessionId, origin } as const
+    const owner = authenticated(credential, { user, session, ring: replica.keys().ring, now })
     const isDue = isUse && after(session.lastUsedAt, LAST_USE_SECONDS) <= now
     // A standby takes no note of it, so that a session which is used there only becomes idle.
-    if (isDue && !replica.isStandby()) await store.recordUse(session.sessionId)
+    if (isDue && !replica.isStandby()) await store.recordUse(sessionId)
     return { user: owner, session, credential, nextNonce: null }
   }
 
@@ -115,7 +116,7 @@ export class SessionAccess {
     if (credential.kind !== 'console_session') throw new Error(`${credential.kind} is no session`)
     this.assertStorageReachable()
     const { session, user, now } = await this.#find(credential.sessionId)
-    const { reach } = assertAuthorized(authority, { user, session, ring: [], now })
+    const { reach } = assertAuthorized(authority, { user, session, ring: this.#options.replica.keys().ring, now })
     return { ...authority, reach }
   }
 

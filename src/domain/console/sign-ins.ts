@@ -2,8 +2,9 @@
  * Sign-in links and sessions of the console, with their limits and their end. What a session may do is what its user may do.
  */
 import { DomainError } from '../errors.ts'
+import type { SessionOrigin } from '../identities/authority.ts'
 import type { ServiceUser } from '../identities/service-user.ts'
-import { after } from '../time.ts'
+import { after, earliest } from '../time.ts'
 import { notAllowed } from './person.ts'
 
 const LINK_LIFETIME_SECONDS = 60
@@ -14,17 +15,21 @@ const SESSION_IDLE_SECONDS = 30 * 60
 /** How exactly the last use of a session is known, in seconds: so a session may end this much before it has been idle for too long. */
 export const LAST_USE_SECONDS = 60
 
-/** A further one replaces the oldest link, or the session that has been idle longest. */
-const MAX_LINKS_OF_USER = 10
-const MAX_SESSIONS_OF_USER = 10
-const MAX_LINKS = 1000
-const MAX_SESSIONS = 1000
+/**
+ * Of links, and of sessions. A further one replaces the oldest link, or the session that has been idle longest, of the user or of the users of the
+ * project. Users with a role over the instance count for no project, so that no other user can keep them out.
+ */
+const MAX_OF_USER = 10
+const MAX_OF_PROJECT = 100
+/** Of all users with a role over the instance, and of all others: these are refused. */
+const MAX = 1000
 
 /** A link that opens one session. */
 export interface SignInLink {
   /** Of its code, which is stored nowhere. */
   readonly hash: Uint8Array
   readonly userId: string
+  readonly origin: SessionOrigin
   readonly createdAt: Date
   readonly expiresAt: Date
 }
@@ -32,6 +37,7 @@ export interface SignInLink {
 export interface ConsoleSession {
   readonly sessionId: string
   readonly userId: string
+  readonly origin: SessionOrigin
   /** Of the value of its cookie, which is stored nowhere. */
   readonly hash: Uint8Array
   /** The IP address of the browser when it signed in; empty if it was not known. */
@@ -54,7 +60,12 @@ export interface Sessions {
 /** All links and sessions of an instance. */
 export interface SignIns extends Sessions {
   readonly links: readonly SignInLink[]
+  /** Those who have a link or a session, and the one who asks for one, by their ids. */
+  readonly users: ReadonlyMap<string, SignInUser>
 }
+
+/** What signing in depends on of a user. */
+export type SignInUser = Pick<ServiceUser, 'enabled' | 'projectId' | 'instanceRoles'>
 
 /** What of a session its end depends on. */
 export type SessionDates = Pick<ConsoleSession, 'expiresAt' | 'lastUsedAt'>
@@ -67,16 +78,16 @@ interface OpenedNow {
 }
 
 /** What is known about a session before it begins. */
-export type NewSession = Pick<ConsoleSession, 'sessionId' | 'hash' | 'clientAddress' | 'userId'>
+export type NewSession = Pick<ConsoleSession, 'sessionId' | 'hash' | 'clientAddress' | 'userId' | 'origin'>
 
 /** Whether a session has not ended. */
 export function isOpen({ expiresAt, lastUsedAt }: SessionDates, now: Date): boolean {
   return now < expiresAt && now < after(lastUsedAt, SESSION_IDLE_SECONDS)
 }
 
-function openSignIns({ links, sessions, unreadable }: SignIns, clock: Date): SignIns {
+function openSignIns({ links, sessions, ...others }: SignIns, clock: Date): SignIns {
   return {
-    unreadable,
+    ...others,
     links: links.filter(({ expiresAt }) => clock < expiresAt),
     sessions: sessions.filter((session) => isOpen(session, clock)),
   }
@@ -85,13 +96,13 @@ function openSignIns({ links, sessions, unreadable }: SignIns, clock: Date): Sig
 /** @throws {DomainError} `console_limit_reached`. */
 export function addLink(
   signIns: SignIns,
-  facts: Pick<SignInLink, 'hash' | 'userId'>,
+  facts: Pick<SignInLink, 'hash' | 'userId' | 'origin'>,
   clock: Date,
 ): { readonly next: SignIns; readonly link: SignInLink } {
   const open = openSignIns(signIns, clock)
-  const link = { ...facts, createdAt: clock, expiresAt: after(clock, LINK_LIFETIME_SECONDS) }
-  const kept = withoutSurplus(open.links, link.userId, { max: MAX_LINKS_OF_USER, ageOf: ({ createdAt }) => createdAt })
-  if (kept.length >= MAX_LINKS) throw limitReached(`there are ${MAX_LINKS} sign-in links: try again in a minute`)
+  const link = { ...facts, createdAt: clock, expiresAt: endOf(facts.origin, clock, LINK_LIFETIME_SECONDS) }
+  const kept = withRoom(open.links, link.userId, { users: open.users, ageOf: ({ createdAt }) => createdAt })
+  if (kept === undefined) throw limitReached(`there are ${MAX} sign-in links: try again in a minute`)
   return { next: { ...open, links: [...kept, link] }, link }
 }
 
@@ -104,40 +115,33 @@ export function addLink(
 export function openSession(
   signIns: SignIns,
   linkHash: Uint8Array,
-  { clock, ...facts }: Omit<NewSession, 'userId'> & { readonly clock: Date },
+  { clock, ...facts }: Omit<NewSession, 'userId' | 'origin'> & { readonly clock: Date },
 ): OpenedNow {
   const open = openSignIns(signIns, clock)
   const link = open.links.find(({ hash }) => isSame(hash, linkHash))
   if (link === undefined) throw invalidLink()
-  const { userId } = link
-  const opened = openSessionFor(open, { ...facts, userId, clock })
+  const { userId, origin } = link
+  const opened = openSessionFor(open, { ...facts, userId, origin, clock })
   return { ...opened, next: { ...opened.next, links: open.links.filter((other) => other !== link) } }
 }
 
 /**
- * Opens a session of a user who has been proved otherwise.
+ * Opens a session of a user who has been proved otherwise. A user who is disabled has no links, so only this way of signing in asks.
  *
- * @param user As it is now; undefined if there is none. A user who is disabled has no links, so only this way of signing in asks.
  * @throws {DomainError} `sign_in_not_allowed`; `console_limit_reached`.
  */
-export function openSessionOf(
-  user: Pick<ServiceUser, 'enabled'> | undefined,
-  signIns: SignIns,
-  facts: NewSession & { readonly clock: Date },
-): OpenedNow {
-  if (user?.enabled !== true) throw notAllowed()
+export function openSessionOf(signIns: SignIns, facts: NewSession & { readonly clock: Date }): OpenedNow {
+  if (signIns.users.get(facts.userId)?.enabled !== true) throw notAllowed()
   return openSessionFor(signIns, facts)
 }
 
 /** @throws {DomainError} `console_limit_reached`. */
 function openSessionFor(signIns: SignIns, { clock, ...facts }: NewSession & { readonly clock: Date }): OpenedNow {
   const open = openSignIns(signIns, clock)
-  const { userId } = facts
-  const expiresAt = after(clock, SESSION_LIFETIME_SECONDS)
+  const expiresAt = endOf(facts.origin, clock, SESSION_LIFETIME_SECONDS)
   const session = { ...facts, createdAt: clock, expiresAt, lastUsedAt: clock }
-  const ageOf = ({ lastUsedAt }: ConsoleSession) => lastUsedAt
-  const kept = withoutSurplus(open.sessions, userId, { max: MAX_SESSIONS_OF_USER, ageOf })
-  if (kept.length >= MAX_SESSIONS) throw limitReached(`${MAX_SESSIONS} sessions of the console are open: end one first`)
+  const kept = withRoom(open.sessions, facts.userId, { users: open.users, ageOf: ({ lastUsedAt }) => lastUsedAt })
+  if (kept === undefined) throw limitReached(`${MAX} sessions of the console are open: end one first`)
   return {
     next: { ...open, sessions: [...kept, session] },
     session,
@@ -163,15 +167,41 @@ export function invalidLink(): DomainError {
   )
 }
 
-/** Without the oldest of a user, so that there is room for one more. */
-function withoutSurplus<Item extends { readonly userId: string }>(
+/** No later than the end of what it comes from. */
+function endOf(origin: SessionOrigin, clock: Date, lifetimeSeconds: number): Date {
+  const end = after(clock, lifetimeSeconds)
+  return origin.kind === 'openid_provider' ? end : earliest(end, origin.expiresAt)
+}
+
+/** Those that stay if there is one more of a user; undefined if there is no room for it. */
+function withRoom<Item extends { readonly userId: string }>(
   items: readonly Item[],
   userId: string,
-  { max, ageOf }: { readonly max: number; readonly ageOf: (item: Item) => Date },
+  { users, ageOf }: { readonly users: SignIns['users']; readonly ageOf: (item: Item) => Date },
+): readonly Item[] | undefined {
+  const projectOf = (item: { readonly userId: string }): string | null => {
+    const { projectId = '', instanceRoles = [] } = users.get(item.userId) ?? {}
+    return instanceRoles.length > 0 ? null : projectId
+  }
+  const project = projectOf({ userId })
+  const ofUser = withoutSurplus(items, { max: MAX_OF_USER, isOne: (item) => item.userId === userId, ageOf })
+  const max = project === null ? MAX : MAX_OF_PROJECT
+  const kept = withoutSurplus(ofUser, { max, isOne: (item) => projectOf(item) === project, ageOf })
+  const isFull = kept.filter((item) => projectOf(item) !== null).length >= MAX
+  return project !== null && isFull ? undefined : kept
+}
+
+/** Without the oldest of some, so that there is room for one more of them. */
+function withoutSurplus<Item>(
+  items: readonly Item[],
+  options: { readonly max: number; readonly isOne: (item: Item) => boolean; readonly ageOf: (item: Item) => Date },
 ): readonly Item[] {
-  const own = items.filter((item) => item.userId === userId)
-  const surplus = own.toSorted((a, b) => ageOf(a).getTime() - ageOf(b).getTime()).slice(0, own.length - max + 1)
-  return own.length < max ? items : items.filter((item) => !surplus.includes(item))
+  const { max, isOne, ageOf } = options
+  const some = items.filter(isOne)
+  const surplus = some
+    .toSorted((a, b) => ageOf(a).getTime() - ageOf(b).getTime())
+    .slice(0, Math.max(0, some.length - max + 1))
+  return items.filter((item) => !surplus.includes(item))
 }
 
 function limitReached(message: string): DomainError {

@@ -28,12 +28,20 @@ interface AccessTokenCredential {
 interface PersonalAccessTokenCredential {
   readonly kind: 'personal_access_token'
   readonly tokenId: string
+  readonly expiresAt: Date
 }
+
+/**
+ * What a session of the console came from: what the caller of a sign-in link had proved itself with, or a sign-in with the OpenID provider. The
+ * session ends with it, and no later than it.
+ */
+export type SessionOrigin = AccessTokenCredential | PersonalAccessTokenCredential | { readonly kind: 'openid_provider' }
 
 /** A session of the console that a caller has proved itself with. */
 interface ConsoleSessionCredential {
   readonly kind: 'console_session'
   readonly sessionId: string
+  readonly origin: SessionOrigin
 }
 
 /** What a caller has proved itself with. */
@@ -131,14 +139,20 @@ export function assertAuthorized(
  *
  * @throws {DomainError} `token_invalid`; `console_session_invalid`.
  */
-export function authenticated<User extends CallingUser>(credential: Credential, facts: AuthorityFacts<User>): User {
+export function authenticated<User extends CallingUser>(
+  credential: Credential | SessionOrigin,
+  facts: AuthorityFacts<User>,
+): User {
   switch (credential.kind) {
     case 'access_token':
       return userOfAccessToken(credential, facts)
     case 'personal_access_token':
       return userOfPersonalAccessToken(credential, facts)
     case 'console_session':
-      return userOfSession(facts)
+      return userOfSession(credential, facts)
+    case 'openid_provider':
+      if (facts.user?.enabled !== true) throw invalidSession()
+      return facts.user
   }
 }
 
@@ -165,9 +179,18 @@ export function invalidSession(): DomainError {
   )
 }
 
-function userOfSession<User extends CallingUser>({ user, session, now }: AuthorityFacts<User>): User {
-  if (user === undefined || !user.enabled || session === undefined || !isOpen(session, now)) throw invalidSession()
-  return user
+function userOfSession<User extends CallingUser>(
+  { origin }: ConsoleSessionCredential,
+  facts: AuthorityFacts<User>,
+): User {
+  const { session, now } = facts
+  if (session === undefined || !isOpen(session, now)) throw invalidSession()
+  try {
+    return authenticated(origin, facts)
+  } catch {
+    // In one word for the page, whatever has ended.
+    throw invalidSession()
+  }
 }
 
 function userOfAccessToken<User extends CallingUser>(

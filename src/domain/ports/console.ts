@@ -5,7 +5,6 @@ import type { AuditEntry } from '../audit.ts'
 import type { Person } from '../console/person.ts'
 import type { ConsoleSession, Sessions, SignInLink, SignIns } from '../console/sign-ins.ts'
 import type { ChangeEntry } from '../identities/authority.ts'
-import type { ServiceUser } from '../identities/service-user.ts'
 
 /**
  * The sign-in links and sessions of the console in the database. Every method throws {DomainError} `storage_unavailable`, and `change`
@@ -13,14 +12,10 @@ import type { ServiceUser } from '../identities/service-user.ts'
  */
 export interface ConsoleStore {
   /**
-   * Decides about all links and sessions and stores the difference as one step, like `KeyStore.update`, with `entry` as an audit event.
-   *
-   * `decide` gets the user of a `client` authority, which is not checked before; undefined if there is no such user.
+   * Decides about all links and sessions and stores the difference as one step, like `KeyStore.update`, with `entry` as an audit event. The
+   * user of its authority is among the users that `decide` gets.
    */
-  change<T>(
-    entry: ChangeEntry,
-    decide: (signIns: SignIns, clock: Date, user: Pick<ServiceUser, 'enabled'> | undefined) => SignInsChange<T>,
-  ): Promise<T>
+  change<T>(entry: ChangeEntry, decide: (signIns: SignIns, clock: Date) => SignInsChange<T>): Promise<T>
   /** Also those that have ended and were not deleted yet. */
   listSessions(): Promise<Sessions & ReadAt>
   /** A link, expired or not. @throws {UnreadableRow} */

@@ -219,10 +219,11 @@ async function readAuthorityFacts(
   trx: Transaction<Tables>,
   { userId, credential }: UserAuthority,
 ): Promise<Omit<AuthorityFacts, 'now'>> {
-  const keyId = credential.kind === 'access_token' ? credential.keyId : null
-  const tokenId = credential.kind === 'personal_access_token' ? credential.tokenId : null
   const sessionId = credential.kind === 'console_session' ? credential.sessionId : null
-  const accessTokenId = credential.kind === 'access_token' ? credential.tokenId : null
+  const proof = credential.kind === 'console_session' ? credential.origin : credential
+  const keyId = proof.kind === 'access_token' ? proof.keyId : null
+  const tokenId = proof.kind === 'personal_access_token' ? proof.tokenId : null
+  const accessTokenId = proof.kind === 'access_token' ? proof.tokenId : null
   const row = await trx
     .selectFrom('service_users as u')
     .where('u.user_id', '=', userId)

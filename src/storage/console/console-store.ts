@@ -1,12 +1,11 @@
 /**
  * The `ConsoleStore` on a database: all links and sessions are changed as a whole, which is bounded; sessions are read one by one.
  */
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import { LAST_USE_SECONDS, type SignInLink, type SignIns } from '../../domain/console/sign-ins.ts'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
 import { assertOverInstance } from '../../domain/identities/change-rights.ts'
 import { NO_USER } from '../../domain/identities/changed-users.ts'
-import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { ConsoleSecrets } from '../../domain/integrity.ts'
 import type { ConsoleStore, SignInsChange } from '../../domain/ports/console.ts'
 import { insertAuditEvent } from '../audit/audit-event-row.ts'
@@ -15,40 +14,33 @@ import { readChangeMoment } from '../change/instance-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import { CLOCK } from '../schema/clock.ts'
-import type { Tables } from '../schema/tables.ts'
 import { readLink, readSession, readSessions, readSignIns, writeSignIns } from './sign-in-rows.ts'
 
 type Dated<T> = SignInsChange<T> & { readonly at: Date }
 
-type Client = Pick<ServiceUser, 'enabled'> | undefined
-
-type Decide<T> = (signIns: SignIns, clock: Date, user: Client) => SignInsChange<T>
-
-/** What a change begins with. */
-interface Before {
-  readonly signIns: SignIns
-  readonly user: Client
-}
+type Decide<T> = (signIns: SignIns, clock: Date) => SignInsChange<T>
 
 /** The links and sessions of a migrated database. */
 export function createConsoleStore(database: Database, secrets: ConsoleSecrets): ConsoleStore {
   const { db } = database
   return {
     change: async <T>(entry: ChangeEntry, decide: Decide<T>): Promise<T> => {
-      const { decision } = await changeInstance<Before, Dated<T>>(database, entry, {
-        read: async (trx) => ({ signIns: await readSignIns(trx, secrets), user: await readClient(trx, entry) }),
+      const { authority } = entry
+      const { decision } = await changeInstance<SignIns, Dated<T>>(database, entry, {
+        // Under the lock no user is disabled or deleted before the transaction ends.
+        read: (trx) => readSignIns(trx, authority.kind === 'system' ? null : authority.userId, secrets),
         within: {
           changeable: (_right, before) => before,
-          assertAllowed: (right, { before: { signIns }, decision: { next } }) => {
+          assertAllowed: (right, { before, decision: { next } }) => {
             const isOwn = ({ userId }: SignInLink) => userId === right.holder.userId
-            if (!next.links.every((link) => signIns.links.includes(link) || isOwn(link))) assertOverInstance(right)
+            if (!next.links.every((link) => before.links.includes(link) || isOwn(link))) assertOverInstance(right)
           },
         },
         // They begin and end by the clock.
         datesOf: () => [],
         changedUsers: () => NO_USER,
-        decide: ({ signIns, user }, { clock, date }) => ({ ...decide(signIns, clock, user), at: date }),
-        write: async (trx, { signIns }, { next, replaced = [], at }) => {
+        decide: (signIns, { clock, date }) => ({ ...decide(signIns, clock), at: date }),
+        write: async (trx, signIns, { next, replaced = [], at }) => {
           for (const event of replaced) await insertAuditEvent(trx, { ...entry, ...event }, { at })
           return await writeSignIns(trx, [signIns, next], secrets)
         },
@@ -75,14 +67,4 @@ export function createConsoleStore(database: Database, secrets: ConsoleSecrets):
           .execute()
       }),
   }
-}
-
-/** The user of a `client` authority. Under the lock, so that it is neither disabled nor deleted before the transaction ends. */
-async function readClient(trx: Transaction<Tables>, { authority }: ChangeEntry): Promise<Client> {
-  if (authority.kind !== 'client') return undefined
-  return await trx
-    .selectFrom('service_users')
-    .select('enabled')
-    .where('user_id', '=', authority.userId)
-    .executeTakeFirst()
 }

@@ -2,18 +2,43 @@
  * Sign-in links and sessions of the console as rows, in both directions. A row whose MAC is wrong is refused, never repaired.
  */
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import type { ConsoleSession, Sessions, SignInLink, SignIns, UnreadableSession } from '../../domain/console/sign-ins.ts'
+import type { SessionOrigin } from '../../domain/identities/authority.ts'
+import { parseInstanceRole } from '../../domain/identities/permission.ts'
 import type { ConsoleSecrets } from '../../domain/integrity.ts'
 import type { ReadAt } from '../../domain/ports/console.ts'
 import { UnreadableRow } from '../../domain/unreadable-row.ts'
+import { instanceRolesOf } from '../change/caller-roles.ts'
 import { CLOCK } from '../schema/clock.ts'
 import { difference } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
 
-/** All links and sessions. @throws {UnreadableRow} if the MAC of a link is wrong. */
-export async function readSignIns(db: Kysely<Tables>, secrets: ConsoleSecrets): Promise<SignIns> {
-  const links = await db.selectFrom('sign_in_links').selectAll().execute()
-  return { links: links.map((row) => toLink(row, secrets)), ...(await readSessions(db, secrets)) }
+/** All links and sessions with their users, and one user more. @throws {UnreadableRow} if the MAC of a link is wrong. */
+export async function readSignIns(
+  db: Kysely<Tables>,
+  userId: string | null,
+  secrets: ConsoleSecrets,
+): Promise<SignIns> {
+  const rows = await db.selectFrom('sign_in_links').selectAll().execute()
+  const links = rows.map((row) => toLink(row, secrets))
+  const found = await readSessions(db, secrets)
+  const userIds = [...links, ...found.sessions].map((signIn) => signIn.userId)
+  return { links, ...found, users: await readUsers(db, userId === null ? userIds : [...userIds, userId]) }
+}
+
+async function readUsers(db: Kysely<Tables>, userIds: readonly string[]): Promise<SignIns['users']> {
+  const users = await db
+    .selectFrom('service_users as u')
+    .where(sql<boolean>`u.user_id = any(${userIds}::uuid[])`)
+    .select((eb) => ['u.user_id', 'u.enabled', 'u.project_id', jsonArrayFrom(instanceRolesOf(eb)).as('roles')])
+    .execute()
+  return new Map(
+    users.map(({ user_id, enabled, project_id: projectId, roles }) => {
+      const instanceRoles = roles.map(({ role }) => parseInstanceRole(role))
+      return [user_id, { enabled, projectId, instanceRoles }]
+    }),
+  )
 }
 
 /** All sessions, oldest first. One row with a wrong MAC must not hide the others, nor keep people from signing in. */
@@ -93,16 +118,19 @@ export async function deleteSignInsOf(trx: Transaction<Tables>, userIds: readonl
 }
 
 function toLink(row: Selectable<Tables['sign_in_links']>, secrets: ConsoleSecrets): SignInLink {
-  const { hash, user_id: userId, creation_date: createdAt, expiration_date: expiresAt } = row
-  const link = { hash, userId, createdAt, expiresAt }
-  refusing('', 'a sign-in link', () => secrets.assertLink(link, row.mac))
-  return link
+  return refusing('', 'a sign-in link', () => {
+    const { hash, user_id: userId, creation_date: createdAt, expiration_date: expiresAt } = row
+    const link = { hash, userId, origin: parseOrigin(row.origin), createdAt, expiresAt }
+    secrets.assertLink(link, row.mac)
+    return link
+  })
 }
 
 function toLinkRow(link: SignInLink, secrets: ConsoleSecrets) {
   return {
     hash: link.hash,
     user_id: link.userId,
+    origin: JSON.stringify(link.origin),
     creation_date: link.createdAt,
     expiration_date: link.expiresAt,
     mac: secrets.ofLink(link),
@@ -110,16 +138,20 @@ function toLinkRow(link: SignInLink, secrets: ConsoleSecrets) {
 }
 
 function toSession(row: Selectable<Tables['console_sessions']>, secrets: ConsoleSecrets): ConsoleSession {
-  const facts = {
-    sessionId: row.session_id,
-    hash: row.hash,
-    userId: row.user_id,
-    clientAddress: row.client_address,
-    createdAt: row.creation_date,
-    expiresAt: row.expiration_date,
-  }
-  refusing(row.session_id, `session ${row.session_id} of the console`, () => secrets.assertSession(facts, row.mac))
-  return { ...facts, lastUsedAt: row.last_use_date }
+  return refusing(row.session_id, `session ${row.session_id} of the console`, () => {
+    const session = {
+      sessionId: row.session_id,
+      hash: row.hash,
+      userId: row.user_id,
+      origin: parseOrigin(row.origin),
+      clientAddress: row.client_address,
+      createdAt: row.creation_date,
+      expiresAt: row.expiration_date,
+      lastUsedAt: row.last_use_date,
+    }
+    secrets.assertSession(session, row.mac)
+    return session
+  })
 }
 
 function toSessionRow(session: ConsoleSession, secrets: ConsoleSecrets) {
@@ -127,6 +159,7 @@ function toSessionRow(session: ConsoleSession, secrets: ConsoleSecrets) {
     session_id: session.sessionId,
     hash: session.hash,
     user_id: session.userId,
+    origin: JSON.stringify(session.origin),
     client_address: session.clientAddress,
     creation_date: session.createdAt,
     expiration_date: session.expiresAt,
@@ -135,10 +168,15 @@ function toSessionRow(session: ConsoleSession, secrets: ConsoleSecrets) {
   }
 }
 
+/** The MAC of the row proves the rest. */
+function parseOrigin(json: string): SessionOrigin {
+  return JSON.parse(json, (name, value) => (name === 'expiresAt' ? new Date(value) : value))
+}
+
 /** @param id Empty for a link: its hash is the only name that it has. */
-function refusing(id: string, name: string, check: () => void): void {
+function refusing<T>(id: string, name: string, read: () => T): T {
   try {
-    check()
+    return read()
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     const kind = id === '' ? 'sign_in_link' : 'console_session'

@@ -403,6 +403,8 @@ const CONSOLE = [
     create table sign_in_links (
       hash bytea primary key,
       user_id uuid not null references service_users on delete cascade,
+      -- What the session came from, JSON. Text, because the MAC covers it.
+      origin text not null,
       creation_date timestamptz(3) not null,
       expiration_date timestamptz(3) not null,
       mac bytea not null,
@@ -415,6 +417,8 @@ const CONSOLE = [
       session_id uuid primary key,
       hash bytea not null,
       user_id uuid not null references service_users on delete cascade,
+      -- What the session came from, JSON. Text, because the MAC covers it.
+      origin text not null,
       client_address text not null,
       creation_date timestamptz(3) not null,
       expiration_date timestamptz(3) not null,

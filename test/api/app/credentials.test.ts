@@ -46,7 +46,7 @@ beforeAll(async () => {
   const owner = await seedUser(database, { project: await seedProject(database), instanceRoles: ['IAM_OWNER'] })
   const tokenId = randomUUID()
   await identityOperations(database).addToken(owner.userId, tokenId, randomBytes(32))
-  const credential = { kind: 'personal_access_token', tokenId } as const
+  const credential = { kind: 'personal_access_token', tokenId, expiresAt: inHours(1) } as const
   const { userId } = owner
   const authority = { kind: 'user', userId, permission: 'iam.user.write', reach: WHOLE_INSTANCE, credential } as const
   actor = { ...anAuditEntry('test'), authority }
@@ -80,7 +80,7 @@ async function newSelf(): Promise<{ readonly actor: Actor; readonly userId: stri
   await credentials.generateSecret(actor, userId, null)
   const tokenId = randomUUID()
   await identityOperations(database).addToken(userId, tokenId, randomBytes(32))
-  const credential = { kind: 'personal_access_token', tokenId } as const
+  const credential = { kind: 'personal_access_token', tokenId, expiresAt: inHours(1) } as const
   const reach = { kind: 'limited', projectIds: new Set<string>(), userId } as const
   const authority = { kind: 'user', userId, permission: 'iam.user.secret.write', reach, credential } as const
   return { actor: { ...anAuditEntry('test'), authority }, userId }

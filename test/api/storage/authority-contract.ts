@@ -7,7 +7,7 @@ import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { addLink } from '../../../src/domain/console/sign-ins.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
-import type { ChangeEntry, Credential, UserAuthority } from '../../../src/domain/identities/authority.ts'
+import type { ChangeEntry, Credential, SessionOrigin, UserAuthority } from '../../../src/domain/identities/authority.ts'
 import type { InstanceRole, Permission, ProjectMemberRole } from '../../../src/domain/identities/permission.ts'
 import { createProject } from '../../../src/domain/identities/project.ts'
 import { type Reach, WHOLE_INSTANCE } from '../../../src/domain/identities/reach.ts'
@@ -69,7 +69,8 @@ const METHODS: Readonly<Record<string, Changing>> = {
     return () =>
       createConsoleStore(database, TEST_INTEGRITY.console).change(entry, (signIns, clock) => {
         onDecide()
-        return { ...addLink(signIns, { hash, userId }, clock), result: undefined }
+        const origin = { kind: 'openid_provider' } as const
+        return { ...addLink(signIns, { hash, userId, origin }, clock), result: undefined }
       })
   },
 }
@@ -93,27 +94,35 @@ const accessToken = async (database: Database): Promise<Credential> => {
   }
 }
 const personalAccessToken = async (database: Database, userId: string): Promise<Credential> => {
-  return { kind: 'personal_access_token', tokenId: await seedToken(database, userId, HOUR) }
+  return seededToken(database, userId, HOUR)
+}
+/** One that the database does not have. */
+const lostToken = async (database: Database): Promise<Credential> => {
+  return { kind: 'personal_access_token', tokenId: randomUUID(), expiresAt: await fromNow(database, HOUR) }
 }
 
 const session =
-  (age: { created: number; expires: number; lastUse: number }) =>
+  (age: { created: number; expires: number; lastUse: number }, from?: Loss['credential']) =>
   async (database: Database, userId: string): Promise<Credential> => {
-    const { sessionId } = await seedSession({ database, integrity: TEST_INTEGRITY }, userId, age)
-    return { kind: 'console_session', sessionId }
+    const origin = ((await from?.(database, userId)) ?? { kind: 'openid_provider' }) as SessionOrigin
+    const { sessionId } = await seedSession({ database, integrity: TEST_INTEGRITY }, userId, { ...age, origin })
+    return { kind: 'console_session', sessionId, origin }
   }
+const OPEN = { created: -60, expires: 3600, lastUse: -60 }
 
 const KEPT: Readonly<Record<string, Loss>> = {
   'an access token': { credential: accessToken },
   'a personal access token': { credential: personalAccessToken },
-  'a session of the console': { credential: session({ created: -60, expires: 3600, lastUse: -60 }) },
+  'a session of the console': { credential: session(OPEN) },
+  'a session from an access token': { credential: session(OPEN, accessToken) },
+  'a session from a personal access token': { credential: session(OPEN, personalAccessToken) },
 }
 
 const LOSSES: Readonly<Record<string, Loss & { readonly code: string }>> = {
   'user with an access token': { exists: false, credential: accessToken, code: 'token_invalid' },
   'user with a personal access token': {
     exists: false,
-    credential: async () => ({ kind: 'personal_access_token', tokenId: randomUUID() }),
+    credential: lostToken,
     code: 'token_invalid',
   },
   'enabled user': { enabled: false, credential: accessToken, code: 'token_invalid' },
@@ -162,7 +171,7 @@ const LOSSES: Readonly<Record<string, Loss & { readonly code: string }>> = {
     code: 'token_invalid',
   },
   'personal access token': {
-    credential: async () => ({ kind: 'personal_access_token', tokenId: randomUUID() }),
+    credential: lostToken,
     code: 'token_invalid',
   },
   'personal access token of its own': {
@@ -173,19 +182,19 @@ const LOSSES: Readonly<Record<string, Loss & { readonly code: string }>> = {
     code: 'token_invalid',
   },
   'time left for the personal access token': {
-    credential: async (database, userId) => {
-      return { kind: 'personal_access_token', tokenId: await seedToken(database, userId, -1) }
-    },
+    credential: (database, userId) => seededToken(database, userId, -1),
     code: 'token_invalid',
   },
   'session of the console': {
-    credential: async () => ({ kind: 'console_session', sessionId: randomUUID() }),
+    credential: async () => {
+      return { kind: 'console_session', sessionId: randomUUID(), origin: { kind: 'openid_provider' } }
+    },
     code: 'console_session_invalid',
   },
   'session of its own': {
     credential: async (database) => {
       const { userId } = await seedUser(database, { project: await seedProject(database) })
-      return session({ created: -60, expires: 3600, lastUse: -60 })(database, userId)
+      return session(OPEN)(database, userId)
     },
     code: 'console_session_invalid',
   },
@@ -197,9 +206,17 @@ const LOSSES: Readonly<Record<string, Loss & { readonly code: string }>> = {
     credential: session({ created: -3600, expires: 3600, lastUse: -1801 }),
     code: 'console_session_invalid',
   },
-  'enabled user of the session': {
-    enabled: false,
-    credential: session({ created: -60, expires: 3600, lastUse: -60 }),
+  'enabled user of the session': { enabled: false, credential: session(OPEN), code: 'console_session_invalid' },
+  'personal access token that the session came from': {
+    credential: session(OPEN, lostToken),
+    code: 'console_session_invalid',
+  },
+  'web key of the access token that the session came from': {
+    credential: session(OPEN, (...of) => LOSSES['web key of the access token']!.credential(...of)),
+    code: 'console_session_invalid',
+  },
+  'access token that the session came from: it was revoked': {
+    credential: session(OPEN, (...of) => LOSSES['access token: it was revoked']!.credential(...of)),
     code: 'console_session_invalid',
   },
 }
@@ -214,6 +231,16 @@ export function describeAuthority(current: () => Database): void {
       const { version, events } = await contentOf(current())
       expect(version).toBe(before.version + 1)
       expect(events).toEqual([...before.events, entry.actor].sort())
+    })
+
+    it('leaves no audit event of a change that fails after the event was written', async () => {
+      const entry = await entryOf(current(), KEPT['a personal access token']!)
+      const run = await changing(current(), entry, () => {})
+      // There is no next version.
+      await current().db.updateTable('instance').set({ version: sql<number>`9223372036854775807` }).execute()
+      const before = await contentOf(current())
+      await expect(run()).rejects.toThrow()
+      expect(await contentOf(current())).toEqual(before)
     })
 
     it.each(Object.entries(LOSSES))('is checked before anything is decided: no %s any more', async (_name, loss) => {
@@ -306,7 +333,7 @@ async function entryOf(database: Database, { exists = true, credential, ...user 
 }
 
 /** A personal access token of a user that expires so many milliseconds from now, by the clock of the database. */
-async function seedToken(database: Database, userId: string, milliseconds: number): Promise<string> {
+async function seededToken(database: Database, userId: string, milliseconds: number): Promise<Credential> {
   const tokenId = randomUUID()
   const expiresAt = await fromNow(database, milliseconds)
   await change(database, async (trx) => {
@@ -321,7 +348,7 @@ async function seedToken(database: Database, userId: string, milliseconds: numbe
       })
       .execute()
   })
-  return tokenId
+  return { kind: 'personal_access_token', tokenId, expiresAt }
 }
 
 /** So many milliseconds from now, by the clock of the database. */

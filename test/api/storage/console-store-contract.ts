@@ -15,6 +15,7 @@ import { seedProject, seedUser } from '../../support/seed.ts'
 
 const MAC = 'its mac does not fit'
 const secrets = TEST_INTEGRITY.console
+const origin = { kind: 'personal_access_token', tokenId: 'token', expiresAt: new Date('2100-01-01') } as const
 
 export function describeConsoleStore(current: () => Database): void {
   const store = () => createConsoleStore(current(), secrets)
@@ -23,7 +24,7 @@ export function describeConsoleStore(current: () => Database): void {
   const newLink = async (userId: string) => {
     const { hash } = secrets.generateCode()
     return store().change(anEntry('link'), (signIns, clock) => {
-      const { next, link } = addLink(signIns, { hash, userId }, clock)
+      const { next, link } = addLink(signIns, { hash, userId, origin }, clock)
       return { next, result: link }
     })
   }
@@ -87,9 +88,15 @@ export function describeConsoleStore(current: () => Database): void {
       const userId = await newUser()
       const entry = { ...anEntry('open'), authority: { kind: 'client', userId } as const }
       const open = () => {
-        const facts = { sessionId: randomUUID(), hash: secrets.generateCookie().hash, clientAddress: '', userId }
-        return store().change(entry, (signIns, clock, user) => {
-          const { next, session } = openSessionOf(user, signIns, { ...facts, clock })
+        const facts = {
+          sessionId: randomUUID(),
+          hash: secrets.generateCookie().hash,
+          clientAddress: '',
+          userId,
+          origin,
+        }
+        return store().change(entry, (signIns, clock) => {
+          const { next, session } = openSessionOf(signIns, { ...facts, clock })
           return { next, result: session }
         })
       }
@@ -125,6 +132,7 @@ export function describeConsoleStore(current: () => Database): void {
       ['another beginning', () => sql`creation_date = creation_date - interval '1 s'`],
       ['another address', () => sql`client_address = '192.0.2.9'`],
       ['another id', () => sql`session_id = ${randomUUID()}`],
+      ['another origin', () => sql`origin = '{"kind":"openid_provider"}'`],
     ])('is no session with %s', async (_, assignment) => {
       const { sessionId } = await newSession(await newUser())
       const kept = await newSession(await newUser())
@@ -147,6 +155,7 @@ export function describeConsoleStore(current: () => Database): void {
       ['another code', () => sql`hash = ${secrets.generateCode().hash}`],
       ['a later end', () => sql`expiration_date = expiration_date + interval '1 day'`],
       ['another beginning', () => sql`creation_date = creation_date - interval '1 s'`],
+      ['another origin', () => sql`origin = '{"kind":"openid_provider"}'`],
     ])('is no link with %s', async (_, assignment) => {
       await newLink(await newUser())
       await sql`update sign_in_links set ${assignment(await newUser())}`.execute(current().db)

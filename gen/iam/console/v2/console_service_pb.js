@@ -67,7 +67,7 @@ export const SessionSchema = /*@__PURE__*/
  *
  * The console is a page at `/console/` of the base URL. It has no accounts: a caller with the credentials of a service user gets a link
  * with a one-time code, and the browser that opens it becomes a session of that user. The session has the permissions that the user
- * has at each call. It ends 8 hours after it began, after 30 minutes without a use, when it is revoked, when its user is
+ * has at each call. It ends 8 hours after it began, no later than the token that its link was made with, after 30 minutes without a use, when it is revoked, when its user is
  * disabled or deleted, and when the tokens of its user are revoked. Without the console (`KEYTURN_CONSOLE=off`) there is no such service.
  *
  * Every call needs `Authorization: Bearer <token>`, as in `iam.user.v2.ServiceUserService`, whose common errors apply.

@@ -6,6 +6,7 @@ export interface ConsoleTables {
 interface SignInLinkTable {
   hash: Uint8Array
   user_id: string
+  origin: string
   creation_date: Date
   expiration_date: Date
   mac: Uint8Array
@@ -15,6 +16,7 @@ interface ConsoleSessionTable {
   session_id: string
   hash: Uint8Array
   user_id: string
+  origin: string
   client_address: string
   creation_date: Date
   expiration_date: Date

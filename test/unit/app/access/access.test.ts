@@ -206,7 +206,7 @@ describe('callers who prove themselves', () => {
     const flood = Array.from({ length: 1004 }, (_, i) => replica.readServiceUser(`invented-${i}`))
     await expect(replica.readServiceUser('one-too-many')).rejects.toMatchObject({ code: 'storage_unavailable' })
 
-    const credential = { kind: 'personal_access_token', tokenId: 't' } as const
+    const credential = { kind: 'personal_access_token', tokenId: 't', expiresAt: LATER } as const
     const before = { user: { ...newUser('u'), instanceRoles: [] }, credential, nextNonce: null }
     expect(await access.authorize(before, 'iam.user.read')).toMatchObject({ userId: 'u' })
     expect(await codeOf(bearer('a.b.c'))).toBe('ok')

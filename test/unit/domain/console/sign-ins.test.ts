@@ -10,24 +10,33 @@ import {
 } from '../../../../src/domain/console/sign-ins.ts'
 
 const NOW = new Date('2026-11-23T12:00:00Z')
-const NONE: SignIns = { links: [], sessions: [], unreadable: [] }
+const ORIGIN = { kind: 'openid_provider' } as const
+/** Users `a` and `b` and numbers are in a project of their own; `p1` and the like are in project `p`; `owner` has a role over the instance. */
+const users: SignIns['users'] = {
+  get: (userId: string) => ({
+    enabled: true,
+    projectId: userId.startsWith('p') ? 'p' : userId,
+    instanceRoles: userId.startsWith('owner') ? ['IAM_OWNER'] : [],
+  }),
+} as never
+const NONE: SignIns = { links: [], sessions: [], unreadable: [], users }
 const at = (seconds: number) => new Date(NOW.getTime() + seconds * 1000)
 const newHash = () => new Uint8Array(randomBytes(32))
 
 function session(userId: string, edit: Partial<ConsoleSession> = {}): ConsoleSession {
   const dates = { createdAt: NOW, expiresAt: at(28_800), lastUsedAt: NOW }
-  return { sessionId: randomUUID(), userId, hash: newHash(), clientAddress: '', ...dates, ...edit }
+  return { sessionId: randomUUID(), userId, origin: ORIGIN, hash: newHash(), clientAddress: '', ...dates, ...edit }
 }
 
 /** Opens a session of a user with a new link. */
 function signIn(signIns: SignIns, userId: string, clock = NOW) {
-  const { next, link } = addLink(signIns, { hash: newHash(), userId }, clock)
+  const { next, link } = addLink(signIns, { hash: newHash(), userId, origin: ORIGIN }, clock)
   return openSession(next, link.hash, { sessionId: randomUUID(), hash: newHash(), clientAddress: '', clock })
 }
 
 describe('a sign-in link', () => {
   it('works until its minute is over, and once', () => {
-    const { next, link } = addLink(NONE, { hash: newHash(), userId: 'a' }, NOW)
+    const { next, link } = addLink(NONE, { hash: newHash(), userId: 'a', origin: ORIGIN }, NOW)
     const open = (signIns: SignIns, seconds: number) =>
       openSession(signIns, link.hash, { sessionId: 's', hash: newHash(), clientAddress: '', clock: at(seconds) })
     expect(open(next, 59).session).toMatchObject({ userId: 'a', createdAt: at(59), expiresAt: at(59 + 28_800) })
@@ -36,9 +45,9 @@ describe('a sign-in link', () => {
   })
 
   it('replaces the oldest one of ten of its user, and none of another user', () => {
-    let signIns = addLink(NONE, { hash: newHash(), userId: 'b' }, NOW).next
+    let signIns = addLink(NONE, { hash: newHash(), userId: 'b', origin: ORIGIN }, NOW).next
     const links = Array.from({ length: 11 }, (_, index) => {
-      const { next, link } = addLink(signIns, { hash: newHash(), userId: 'a' }, at(index))
+      const { next, link } = addLink(signIns, { hash: newHash(), userId: 'a', origin: ORIGIN }, at(index))
       signIns = next
       return link
     })
@@ -47,9 +56,11 @@ describe('a sign-in link', () => {
   })
 
   it('is refused where a thousand are open, until they expire', () => {
-    const one = (index: number) => ({ hash: newHash(), userId: `${index}`, createdAt: NOW, expiresAt: at(60) })
+    const one = (index: number) => {
+      return { hash: newHash(), userId: `${index}`, origin: ORIGIN, createdAt: NOW, expiresAt: at(60) }
+    }
     const full = { ...NONE, links: Array.from({ length: 1000 }, (_, index) => one(index)) }
-    const add = (seconds: number) => addLink(full, { hash: newHash(), userId: 'a' }, at(seconds))
+    const add = (seconds: number) => addLink(full, { hash: newHash(), userId: 'a', origin: ORIGIN }, at(seconds))
     expect(() => add(59)).toThrow(expect.objectContaining({ code: 'console_limit_reached' }))
     expect(add(60).next.links).toHaveLength(1)
   })
@@ -83,6 +94,31 @@ describe('a session', () => {
     expect(signIn(full, 'a', at(1800)).next.sessions).toHaveLength(1)
   })
 
+  it('of a user of a project replaces the one of a hundred of its users that has been idle longest, and none of others', () => {
+    const others = Array.from({ length: 890 }, (_, index) => session(`${index}`, { lastUsedAt: at(-1000) }))
+    const ofProject = Array.from({ length: 100 }, (_, index) => session(`p${index}`, { lastUsedAt: at(-index) }))
+    const { next, replaced } = signIn({ ...NONE, sessions: [...others, ...ofProject] }, 'pq')
+    expect(replaced).toEqual([ofProject[99]])
+    expect(next.sessions.filter(({ userId }) => userId.startsWith('p'))).toHaveLength(100)
+  })
+
+  it('of a user with a role over the instance finds room, whatever others have, and among its like', () => {
+    const others = Array.from({ length: 1000 }, (_, index) => session(`${index}`))
+    const full = { ...NONE, sessions: others, links: others.map((one) => ({ ...one, expiresAt: at(60) })) }
+    expect(signIn(full, 'owner').replaced).toEqual([])
+    const owners = Array.from({ length: 1000 }, (_, index) => session(`owner${index}`, { lastUsedAt: at(-index) }))
+    expect(signIn({ ...NONE, sessions: [...others, ...owners] }, 'owner').replaced).toEqual([owners[999]])
+    expect(signIn({ ...NONE, sessions: owners }, 'a').replaced).toEqual([])
+  })
+
+  it('ends no later than what it came from, and so does its link', () => {
+    const origin = { kind: 'personal_access_token', tokenId: 'token', expiresAt: at(30) } as const
+    const { next, link } = addLink(NONE, { hash: newHash(), userId: 'a', origin }, NOW)
+    expect(link.expiresAt).toEqual(at(30))
+    const facts = { sessionId: 's', hash: newHash(), clientAddress: '', clock: at(29) }
+    expect(openSession(next, link.hash, facts).session).toMatchObject({ origin, expiresAt: at(30) })
+  })
+
   it('ends once', () => {
     const { next, session: opened } = signIn(NONE, 'a')
     const ended = endSession(next, opened.sessionId, NOW)
@@ -100,7 +136,7 @@ describe('a session', () => {
   it('that cannot be read stays until it is ended, and takes the place of none', () => {
     const [lost, other] = [{ sessionId: randomUUID() }, { sessionId: randomUUID() }]
     const full = Array.from({ length: 999 }, (_, index) => session(`${index}`))
-    const { next } = signIn({ links: [], sessions: full, unreadable: [lost, other] }, 'a')
+    const { next } = signIn({ ...NONE, sessions: full, unreadable: [lost, other] }, 'a')
     expect(next.unreadable).toEqual([lost, other])
     const ended = endSession(next, lost.sessionId, NOW)
     expect(ended).toEqual({ ...next, unreadable: [other] })

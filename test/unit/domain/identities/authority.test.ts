@@ -33,7 +33,7 @@ const withAccessToken: Credential = {
   tokenId: 'jti',
   expiresAt: after(1),
 }
-const withPersonalAccessToken: Credential = { kind: 'personal_access_token', tokenId: 'token' }
+const withPersonalAccessToken: Credential = { kind: 'personal_access_token', tokenId: 'token', expiresAt: after(1) }
 
 const authority = (credential: Credential, permission: UserAuthority['permission']): UserAuthority => {
   return { kind: 'user', userId: 'somebody', permission, reach: WHOLE_INSTANCE, credential }

@@ -13,7 +13,7 @@ const authority: UserAuthority = {
   userId: 'somebody',
   permission: 'iam.user.read',
   reach: WHOLE_INSTANCE,
-  credential: { kind: 'personal_access_token', tokenId: 'token' },
+  credential: { kind: 'personal_access_token', tokenId: 'token', expiresAt: new Date(0) },
 }
 
 const LESS: Reach = { kind: 'limited', projectIds: new Set(['project']), userId: null }
