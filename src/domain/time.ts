@@ -2,11 +2,8 @@
  * Moments, and arithmetic with them.
  */
 
-/**
- * In seconds. A stored date that is further ahead of the clock does not count as evidence of the time: it comes from a clock that
- * was wrong by more than a time zone.
- */
-export const MAX_DATE_AHEAD_SECONDS = 86_400
+/** How far the clocks of replicas may be from that of the database, in seconds: a replica whose clock is further from it is not ready. */
+export const MAX_CLOCK_OFFSET_SECONDS = 30
 
 /** Time as a process measures it. */
 export interface Clock {
@@ -19,7 +16,7 @@ export interface Clock {
 export interface ChangeMoment {
   /** By the clock of the database. What expires is compared with it. */
   readonly clock: Date
-  /** The date of the change: after that of every change before, so that it may be ahead of the clock by `MAX_DATE_AHEAD_SECONDS`. */
+  /** The date of the change: after that of every change before, so that it is ahead of a clock that has gone back. */
   readonly date: Date
 }
 

@@ -19,8 +19,7 @@ const MAX_HOST_NAME = 255
 
 /** Begins to write heartbeats in the background. */
 export function startInstanceOverview(options: ServicesOptions): InstanceOverview {
-  const { config, log, stack, database, masterKeys, replica, readiness, clockOffsetSeconds, rows, now, baseUrl } =
-    options
+  const { config, log, stack, database, masterKeys, replica, readiness, rows, now, baseUrl } = options
   const canWrite = options.records.isOpen
   const identity = {
     replicaId: randomUUID(),
@@ -45,7 +44,6 @@ export function startInstanceOverview(options: ServicesOptions): InstanceOvervie
     replica,
     replicas: createReplicaStore(database),
     readiness,
-    clockOffsetSeconds,
     readServerVersion: () => readServerVersion(database),
     sealedKeys: rows.around(createSealedKeyStore(database)),
     masterKeys: createKeyResealer(masterKeys),

@@ -1,8 +1,7 @@
 /**
- * Makes the replica: what this process serves from memory, with its clock, and the check of what it could not sign with.
+ * Makes the replica: what this process serves from memory, and the check of what it could not sign with.
  */
 import { DecryptabilityCheck } from '../app/keys/decryptability-check.ts'
-import { InstanceClock } from '../app/replica/instance-clock.ts'
 import { Replica } from '../app/replica/replica.ts'
 import { UnreadableRows } from '../app/replica/unreadable-rows.ts'
 import type { Config } from '../config/config.ts'
@@ -22,7 +21,7 @@ import type { Tracing } from '../telemetry/tracing/tracing.ts'
 import type { CleanupStack } from './cleanup-stack.ts'
 import { type WaitOptions, whenAvailable } from './database-wait.ts'
 import type { OpenedInstance } from './instance-setup.ts'
-import { systemClock, systemTime } from './system-clock.ts'
+import { systemClock } from './system-clock.ts'
 
 /** What the replica needs. */
 export interface ReplicaParts {
@@ -43,7 +42,6 @@ export interface ReplicaParts {
 /** A replica that has read the instance. */
 export interface StartedReplica {
   readonly replica: Replica
-  readonly time: InstanceClock
   readonly feed: ChangeFeed
   /** Handles rows that cannot be read, except those that the replica reads. */
   readonly rows: UnreadableRows
@@ -57,14 +55,12 @@ export async function startReplica(
 ): Promise<StartedReplica> {
   const signers = createSignerFactory(sealer)
   const traced: SignerFactory = { open: async (...key) => tracing.calls('Signer', await signers.open(...key)) }
-  const time = new InstanceClock({ machine: systemTime, monotonic: systemClock.monotonic, log })
   const feed = createChangeFeed(where)
   const replica = new Replica({
     reader: tracing.calls('InstanceReader', createInstanceReader({ db: database.serving }, integrity.publicKeys)),
     feed,
     signers: metrics.countTokens(traced),
     clock: systemClock,
-    time,
     log,
     issuer: baseUrl,
     // One connection is for comparing versions.
@@ -82,7 +78,7 @@ export async function startReplica(
   const decryptability = new DecryptabilityCheck({ keys: sealedKeys, check, log })
   // Logged at the start, so that the operator can act before the day on which one of them has to sign.
   await whenAvailable(() => decryptability.checkInitialKeys(), waiting)
-  return { replica, time, feed, rows, decryptability }
+  return { replica, feed, rows, decryptability }
 }
 
 function assertCanSign(replica: Replica): void {

@@ -25,7 +25,7 @@ import { PublicListener } from './public-listener.ts'
 import { startReplica } from './replica.ts'
 import { createServices } from './services.ts'
 import { GRACE } from './stop-limit.ts'
-import { systemClock } from './system-clock.ts'
+import { systemClock, systemTime } from './system-clock.ts'
 import { observeReplica, startTelemetry } from './telemetry.ts'
 
 /** A started server. */
@@ -112,12 +112,8 @@ async function start(
   const instance = await setUpInstance({ ...shared, waiting })
   const { masterKeys, generator, integrity } = instance
   const started = await startReplica(instance, { ...shared, where, waiting })
-  const { replica, time, rows, decryptability } = started
-
-  const readiness = (): Readiness => {
-    const readiness = replica.readiness()
-    return readiness.ready ? { ...readiness, warnings: [...readiness.warnings, ...time.warnings()] } : readiness
-  }
+  const { replica, rows, decryptability } = started
+  const readiness = (): Readiness => replica.readiness()
   const base = {
     ...shared,
     primaryDatabase,
@@ -133,9 +129,7 @@ async function start(
     decryptability,
     rows,
     readiness,
-    clockOffsetSeconds: () => time.offsetSeconds,
-    now: time.now,
-    changeTime: time.changeTime,
+    now: systemTime,
     stopping: listener.stopping,
     contexts,
     certificates,

@@ -47,12 +47,8 @@ export interface ServicesOptions extends RecordingOptions {
   readonly rows: UnreadableRows
   /** Whether this replica can serve. */
   readonly readiness: () => Readiness
-  /** How far the clock of the database is ahead of that of this machine. */
-  readonly clockOffsetSeconds: () => number
-  /** The time of the instance. */
+  /** The clock of this machine. */
   readonly now: () => Date
-  /** The date that a change would get now. */
-  readonly changeTime: () => Date
   /** The base URL: the issuer of tokens, and the audience of those for the API. */
   readonly baseUrl: string
   readonly tracing: Pick<Tracing, 'calls'>

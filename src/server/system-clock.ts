@@ -12,7 +12,7 @@ export const systemClock: Clock = {
   },
 }
 
-/** The time of day on this machine, which may jump. What is stored and issued is dated by `InstanceClock` instead. */
+/** The time of day on this machine, which dates tokens and ends credentials. Changes are dated by the database. */
 export function systemTime(): Date {
   return new Date()
 }

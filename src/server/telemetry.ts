@@ -1,7 +1,6 @@
 /**
  * Makes what operators see of this process: metrics, traces, and a log line for each request.
  */
-import type { InstanceClock } from '../app/replica/instance-clock.ts'
 import type { Replica } from '../app/replica/replica.ts'
 import type { Config } from '../config/config.ts'
 import type { ChangeFeed } from '../domain/ports/instance.ts'
@@ -14,6 +13,7 @@ import { serveMetrics } from '../telemetry/metrics/metrics-server.ts'
 import { startTracing, type Tracing } from '../telemetry/tracing/tracing.ts'
 import type { CleanupStack } from './cleanup-stack.ts'
 import type { RoutingOptions } from './routing.ts'
+import { systemTime } from './system-clock.ts'
 
 /** What measures this process. */
 export interface Telemetry {
@@ -52,7 +52,6 @@ export async function startTelemetry(
 /** What is measured of a replica and its database. */
 export interface Observed {
   readonly replica: Replica
-  readonly time: InstanceClock
   readonly feed: ChangeFeed
   readonly database: Database
   /** Of the primary region; null if none is configured. */
@@ -62,9 +61,9 @@ export interface Observed {
 /** Measures a replica from now on. Once only. */
 export function observeReplica(
   metrics: Pick<Metrics, 'observe' | 'observeDatabase' | 'recordChangeLag'>,
-  { replica, time, feed, database, primaryDatabase }: Observed,
+  { replica, feed, database, primaryDatabase }: Observed,
 ): void {
-  metrics.observe(replica, time.now)
+  metrics.observe(replica, systemTime)
   metrics.observeDatabase({
     reachable: () => replica.isReachable(),
     standby: () => replica.isStandby(),
@@ -73,8 +72,7 @@ export function observeReplica(
       ...(primaryDatabase === null ? {} : { primary: primaryDatabase.pools().administration }),
     }),
     changeFeed: () => feed.status(),
-    clockOffsetSeconds: () => time.offsetSeconds,
-    clockHeldSeconds: () => time.heldSeconds,
+    clockOffsetSeconds: () => replica.status().clockOffsetSeconds,
   })
   replica.onLag(metrics.recordChangeLag)
 }

@@ -12,8 +12,7 @@ import { systemClock } from './system-clock.ts'
 
 /** What changes web keys, by request and by the clock. */
 export function startWebKeys(options: ServicesOptions): Pick<ServiceParts, 'rotation' | 'webKeys'> {
-  const { config, log, stack, database, publicKeys, generator, replica, decryptability, rows, now, changeTime } =
-    options
+  const { config, log, stack, database, publicKeys, generator, replica, decryptability, rows, now } = options
   const { tracing, metrics, audit } = options
   const { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys, activationGuard: guard } = config
   const limits = { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys }
@@ -21,12 +20,12 @@ export function startWebKeys(options: ServicesOptions): Pick<ServiceParts, 'rota
   // On the connections for administration, not on those that serve tokens.
   const reader = rows.around(tracing.calls('InstanceReader', createInstanceReader(database, publicKeys)))
   const shared = { store, generator, replica, decryptability, log }
-  const rotator = new Rotator({ ...shared, limits, clock: systemClock, now, changeTime, audit })
+  const rotator = new Rotator({ ...shared, limits, clock: systemClock, now, audit })
   stack.defer(() => rotator.stop())
   rotator.start()
   metrics.observeRotation(() => rotator.status)
   return {
-    rotation: new KeyRotation({ ...shared, reader, limits, now: changeTime }),
+    rotation: new KeyRotation({ ...shared, reader, limits, now }),
     webKeys: new WebKeys({ ...shared, reader, activation: { guard, jwksMaxAgeSeconds }, maxWebKeys }),
   }
 }

@@ -13,7 +13,6 @@ import { AttemptLimiter } from '../../src/app/access/attempt-limiter.ts'
 import { DecryptabilityCheck } from '../../src/app/keys/decryptability-check.ts'
 import { WebKeys } from '../../src/app/keys/web-keys.ts'
 import { bootstrap } from '../../src/app/replica/bootstrap.ts'
-import { InstanceClock } from '../../src/app/replica/instance-clock.ts'
 import { Replica } from '../../src/app/replica/replica.ts'
 import type { Actor } from '../../src/domain/identities/authority.ts'
 import { WHOLE_INSTANCE } from '../../src/domain/identities/reach.ts'
@@ -72,14 +71,12 @@ beforeAll(async () => {
     newId: randomUUID,
   })
   const reader = createInstanceReader(database, TEST_MACS)
-  const time = new InstanceClock({ machine: systemTime, monotonic: systemClock.monotonic, log })
   const feed = { subscribe: () => async () => {}, status: () => 'off' as const }
   replica = new Replica({
     reader,
     feed,
     signers,
     clock: systemClock,
-    time,
     log,
     issuer: ISSUER,
     maxStalenessSeconds: 300,
@@ -90,7 +87,7 @@ beforeAll(async () => {
     assertionAudience: 'issuer',
     acceptsZitadelScopes: false,
     tokenLifetimeSeconds: 60,
-    now: time.now,
+    now: systemTime,
     directory: {
       recallServiceUser: (userId) => replica.recallServiceUser(userId),
       readServiceUser: (userId) => replica.readServiceUser(userId),
@@ -100,7 +97,7 @@ beforeAll(async () => {
     revocations: { revoke: async () => {} },
     federation: NO_FEDERATION,
     assertions: { useAssertionOnce: async () => true },
-    dpop: dpopFor(ISSUER, time.now),
+    dpop: dpopFor(ISSUER, systemTime),
     contexts,
     attempts: new AttemptLimiter({ clock: systemClock }),
     audit: { refuse: () => {} },

@@ -82,7 +82,6 @@ async function scrapeDatabase(): Promise<Map<string, Family>> {
     pools: () => ({ serving: { total: 2, idle: 1, waiting: 0 } }),
     changeFeed: () => 'connected',
     clockOffsetSeconds: () => 0.001,
-    clockHeldSeconds: () => 0,
   })
   metrics.recordChangeLag(0.01)
   const families = parsePrometheusText(await metrics.registry.metrics())

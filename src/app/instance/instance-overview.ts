@@ -23,7 +23,6 @@ export interface InstanceOverviewOptions {
   readonly replica: Pick<Replica, 'status'>
   readonly replicas: Pick<ReplicaStore, 'list'>
   readonly readiness: () => Readiness
-  readonly clockOffsetSeconds: () => number
   /** Reads the version of PostgreSQL. */
   readonly readServerVersion: () => Promise<string>
   readonly sealedKeys: Pick<SealedKeyStore, 'list'>
@@ -47,12 +46,11 @@ export interface MasterKeyFacts {
 /** The state at one moment. */
 export interface InstanceFacts
   extends Pick<InstanceOverviewOptions, 'issuer' | 'settings' | 'identity'>,
-    Pick<ReplicaStatus, 'version' | 'changedAt' | 'stalenessSeconds' | 'lagSeconds'>,
+    Pick<ReplicaStatus, 'version' | 'changedAt' | 'stalenessSeconds' | 'lagSeconds' | 'clockOffsetSeconds'>,
     StoredFacts,
     SeenReplicas {
   readonly now: Date
   readonly readiness: Readiness
-  readonly clockOffsetSeconds: number
 }
 
 /** What is read from the database. */
@@ -72,8 +70,8 @@ export class InstanceOverview {
 
   /** @throws {DomainError} `storage_unavailable`. */
   async get(): Promise<InstanceFacts> {
-    const { issuer, settings, identity, replica, readiness, clockOffsetSeconds, now } = this.#options
-    const { version, changedAt, stalenessSeconds, lagSeconds } = replica.status()
+    const { issuer, settings, identity, replica, readiness, now } = this.#options
+    const { version, changedAt, stalenessSeconds, lagSeconds, clockOffsetSeconds } = replica.status()
     return {
       issuer,
       settings,
@@ -83,7 +81,7 @@ export class InstanceOverview {
       stalenessSeconds,
       lagSeconds,
       readiness: readiness(),
-      clockOffsetSeconds: clockOffsetSeconds(),
+      clockOffsetSeconds,
       ...(await this.#storedAt(version)),
       ...(await this.#seenReplicas()),
       now: now(),

@@ -13,7 +13,7 @@ import type { RotationLimits } from '../../domain/keys/rotation-policy.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { KeyPairGenerator, KeyStore } from '../../domain/ports/keys.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
-import { after, type Clock } from '../../domain/time.ts'
+import type { Clock } from '../../domain/time.ts'
 import { webKeyResource } from '../audit/audit-resources.ts'
 import type { AuditTrail } from '../audit/audit-trail.ts'
 import type { Replica } from '../replica/replica.ts'
@@ -24,9 +24,6 @@ const LOOK_EVERY = 1000
 
 /** The jitter before a step, in milliseconds, so that replicas do not all generate a key for the same step. */
 const MAX_JITTER = 500
-
-/** A date that is further ahead of this replica's time is no inaccuracy any more, in seconds. */
-const MAX_AHEAD_SECONDS = 60
 
 /** The backoff after a look in which a step failed. `MAX_JITTER` comes on top. */
 const RETRY = { first: 1000, longest: 5 * 60_000 }
@@ -41,8 +38,6 @@ export interface RotatorOptions {
   readonly clock: Clock
   /** The time of the instance. */
   readonly now: () => Date
-  /** The date that a change would get now: what the steps are decided by under the lock. */
-  readonly changeTime: () => Date
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly log: Log
 }
@@ -56,8 +51,6 @@ export class Rotator {
   readonly #throttle = new LogThrottle()
   /** Failed steps since the start. */
   #totalFailures = 0
-  /** The active key and its date, if a warning was logged because the date is in the future. */
-  #warnedOf = ''
   /** The initial keys that could not be opened when one of them was to sign. Another one is preferred to them. */
   #undecryptable: ReadonlySet<string> = new Set()
   #cancel = () => {}
@@ -102,7 +95,6 @@ export class Rotator {
   /** Dates publications, and makes the steps whose time has come, if there are any. */
   async #look(): Promise<void> {
     const { clock } = this.#options
-    this.#warnOfFutureDate()
     if (this.#due().length === 0) this.#failures = 0
     if (this.#toMake().length === 0 && !this.#hasUnpublished()) return
     await new Promise<void>((resolve) => {
@@ -138,13 +130,13 @@ export class Rotator {
 
   /** The steps that are due, also one that will fail. A replica that is not current, or on a standby, leaves them to others. */
   #due(): readonly PlannedStep[] {
-    const { replica, limits, changeTime } = this.#options
+    const { replica, limits, now } = this.#options
     if (!this.#canChange()) return []
     const { ring, rotation } = replica.status()
     const blocked = blockedStep(rotation, ring, limits)
     const planned = plannedSteps(rotation, ring, { ...limits, undecryptable: this.#undecryptable })
     const steps = [...planned, ...(blocked === undefined ? [] : [blocked])]
-    return steps.filter(({ at }) => at <= changeTime())
+    return steps.filter(({ at }) => at <= now())
   }
 
   #canChange(): boolean {
@@ -198,24 +190,6 @@ export class Rotator {
     this.#undecryptable = undecryptable
     assertDecryptable({ keyId }, { undecryptable })
     return sealed
-  }
-
-  /**
-   * Warns once of an active key that is dated in the future, as by a database whose clock was ahead. The next rotation waits for
-   * that date and the interval, and until then nothing is overdue.
-   */
-  #warnOfFutureDate(): void {
-    const { replica, now, log } = this.#options
-    const { ring, rotation } = replica.status()
-    const active = activeKey(ring)
-    if (!rotation.policy.enabled || active === undefined) return
-    const { keyId, activatedAt } = active
-    if (activatedAt <= after(now(), MAX_AHEAD_SECONDS)) return
-    const state = `${keyId} ${activatedAt.toISOString()}`
-    if (state === this.#warnedOf) return
-    this.#warnedOf = state
-    const facts = { keyId, activatedAt, rotatesAt: after(activatedAt, rotation.policy.rotationIntervalSeconds) }
-    log.warn(facts, 'the active web key is dated in the future: until then keys rotate only by hand (keys activate)')
   }
 
   #backOff(): void {

@@ -19,8 +19,8 @@ import type { Clock } from '../../domain/time.ts'
 import { FederatedSubjects } from '../federation/federated-subjects.ts'
 import { type IdentityCounts, LiveIdentities } from '../identities/live-identities.ts'
 import { type KeySnapshot, LiveKeyRing } from '../keys/live-key-ring.ts'
+import { ClockOffset } from './clock-offset.ts'
 import { DatabaseRole } from './database-role.ts'
-import type { InstanceClock } from './instance-clock.ts'
 import { assertSameIssuer } from './issuer.ts'
 import { ReplicaMemory } from './replica-memory.ts'
 import { SingleFlight, Throttled } from './single-flight.ts'
@@ -42,8 +42,6 @@ export interface ReplicaOptions {
   readonly feed: ChangeFeed
   readonly signers: SignerFactory
   readonly clock: Clock
-  /** Corrected by the reading that comes with each comparison. */
-  readonly time: Pick<InstanceClock, 'adjust'>
   readonly log: Log
   /** The issuer of this replica. */
   readonly issuer: string
@@ -70,6 +68,8 @@ export interface ReplicaStatus {
   readonly replayAgeSeconds: number | null
   /** How long the last change of another process took to get here, at most. Null: there has been none. */
   readonly lagSeconds: number | null
+  /** How far the clock of the database is ahead of that of this machine. */
+  readonly clockOffsetSeconds: number
   /** The row because of which a newer version cannot be taken over; undefined if there is none. */
   readonly unreadableRow: StalenessGuard['unreadableRow']
 }
@@ -79,6 +79,7 @@ export class Replica {
   readonly #memory: ReplicaMemory
   readonly #guard: StalenessGuard
   readonly #role: DatabaseRole
+  readonly #clockOffset: ClockOffset
   readonly #loads = new SingleFlight(() => this.#load())
   readonly #confirmations: Throttled
   readonly #poller: VersionPoller
@@ -88,6 +89,7 @@ export class Replica {
     this.#options = options
     this.#guard = new StalenessGuard(options)
     this.#role = new DatabaseRole(options)
+    this.#clockOffset = new ClockOffset(options)
     this.#confirmations = new Throttled({ clock, everyMilliseconds: CONFIRM_EVERY, run: () => this.refresh() })
     this.#poller = new VersionPoller({ feed, clock, maxStalenessSeconds, compare: () => this.refreshOrLog() })
     const rows = new UnreadableRows(options)
@@ -210,7 +212,8 @@ export class Replica {
     const { ring } = keys.current
     const { version, changedAt } = revision
     const ages = { stalenessSeconds, replayAgeSeconds, lagSeconds: lag.seconds }
-    return { ring, rotation, version, changedAt, ...ages, unreadableRow }
+    const clockOffsetSeconds = this.#clockOffset.seconds
+    return { ring, rotation, version, changedAt, ...ages, clockOffsetSeconds, unreadableRow }
   }
 
   /** The hits and misses of the cache of service users. */
@@ -238,9 +241,9 @@ export class Replica {
     return this.#role.isStandby
   }
 
-  /** Whether this replica can make changes and read them back. All that changes the instance in the background asks this. */
+  /** Whether this replica can make changes, read them back, and have them dated right. All that changes the instance in the background asks this. */
   isWritable(): boolean {
-    return this.#guard.isCurrent() && !this.#role.isStandby
+    return this.#guard.isCurrent() && !this.#role.isStandby && this.#clockOffset.isTolerable
   }
 
   /** @throws {DomainError} `primary_region`, `storage_unavailable`: the database was a standby at the last comparison. Every change of a caller asks this. */
@@ -260,12 +263,13 @@ export class Replica {
 
   /** Whether tokens can be issued, and will be for longer than it takes to notice what is wrong. */
   readiness(): Readiness {
-    const reason = this.#guard.whyNotReady()
+    const reason = this.#guard.whyNotReady() ?? this.#clockOffset.whyNotReady()
     if (reason !== undefined) return { ready: false, reason }
     if (this.#memory.keys.current.signer === null)
       return { ready: false, reason: 'no web key is active, or the active one cannot be opened' }
     const standby = this.#role.isStandby ? { stalenessSeconds: this.#guard.stalenessSeconds } : undefined
-    return { ready: true, warnings: this.#guard.warnings(), ...(standby === undefined ? {} : { standby }) }
+    const warnings = [...this.#guard.warnings(), ...this.#clockOffset.warnings()]
+    return { ready: true, warnings, ...(standby === undefined ? {} : { standby }) }
   }
 
   /**
@@ -331,14 +335,14 @@ export class Replica {
   }
 
   async #load(): Promise<void> {
-    const { reader, clock, time, issuer } = this.#options
+    const { reader, clock, issuer } = this.#options
     const at = clock.monotonic()
     let version: number | undefined
     let replayAge = 0
     try {
       this.#memory.identities.beginComparison()
       const status = await reader.status()
-      time.adjust(status.clock)
+      this.#clockOffset.observe(status.clock.offsetSeconds)
       replayAge = this.#role.observe(status, at)
       assertSameIssuer(status.issuer, issuer)
       version = isSameRevision(status, this.#memory.revision) ? undefined : status.version

@@ -4,16 +4,15 @@
  * Keyturn's own API and introspection honour it. Verifiers that do not ask Keyturn never learn of it.
  */
 import { DomainError } from '../errors.ts'
-import { after, latest, MAX_DATE_AHEAD_SECONDS } from '../time.ts'
+import { after, latest, MAX_CLOCK_OFFSET_SECONDS } from '../time.ts'
 import type { ServiceUser } from './service-user.ts'
 
 /**
- * How many revoked tokens of a user are kept at a time, and how many more of those that have expired. It bounds the rows, and how often a
- * client can change the instance.
+ * How many revoked tokens of a user are kept at a time. It bounds the rows, and how often a client can change the instance.
  */
 const MAX_REVOKED_TOKENS = 100
 
-/** A revoked token, for as long as it would be valid, and for `MAX_DATE_AHEAD_SECONDS` after that. */
+/** A revoked token, for as long as it would be valid by the clock of any replica. */
 export interface RevokedToken {
   /** The `jti`. */
   readonly tokenId: string
@@ -55,23 +54,17 @@ export function isRevoked(
  * @throws {DomainError} `revoked_token_limit_reached`.
  */
 export function revokeToken(user: ServiceUser, token: RevokedToken, clock: Date): ServiceUser {
-  if (token.expiresAt <= clock || user.revokedTokens.some(({ tokenId }) => tokenId === token.tokenId)) return user
-  const unexpired = user.revokedTokens.filter(({ expiresAt }) => clock < expiresAt)
-  if (unexpired.length >= MAX_REVOKED_TOKENS) {
+  // A replica whose clock is behind accepts the token for longer.
+  const isOver = ({ expiresAt }: RevokedToken) => after(expiresAt, MAX_CLOCK_OFFSET_SECONDS) <= clock
+  if (isOver(token) || user.revokedTokens.some(({ tokenId }) => tokenId === token.tokenId)) return user
+  const kept = user.revokedTokens.filter((revoked) => !isOver(revoked))
+  if (kept.length >= MAX_REVOKED_TOKENS) {
     throw new DomainError(
       'revoked_token_limit_reached',
       `${MAX_REVOKED_TOKENS} tokens of the user are revoked: wait until one expires`,
     )
   }
-  return { ...user, revokedTokens: [...recentlyExpired(user.revokedTokens, clock), ...unexpired, token] }
-}
-
-/** Those that may be valid again if the clock is ahead and is corrected: the latest to expire, which were revoked just before it jumped. */
-function recentlyExpired(tokens: readonly RevokedToken[], clock: Date): readonly RevokedToken[] {
-  return tokens
-    .filter(({ expiresAt }) => expiresAt <= clock && clock < after(expiresAt, MAX_DATE_AHEAD_SECONDS))
-    .toSorted((a, b) => b.expiresAt.getTime() - a.expiresAt.getTime())
-    .slice(0, MAX_REVOKED_TOKENS)
+  return { ...user, revokedTokens: [...kept, token] }
 }
 
 /** Revokes all tokens that were issued so far. Each call is a change, and later than the call before, also if the clock went back. */

@@ -9,14 +9,11 @@ import type { KeyRing } from '../keys/key-ring.ts'
 import type { Rotation } from '../keys/rotation.ts'
 import type { Revision } from '../revision.ts'
 
-/** A reading of the database's clock, taken between two moments of a monotonic clock. */
+/** A reading of the database's clock. */
 export interface ClockReading {
   readonly databaseTime: Date
-  /** The date of the newest change, which may be ahead of a clock that has gone back. Null: there has been none. */
-  readonly latestChange: Date | null
-  /** In milliseconds of `performance.now()`, like `notAfter`. */
-  readonly notBefore: number
-  readonly notAfter: number
+  /** How far it was ahead of the clock of this machine, at least; negative: behind. */
+  readonly offsetSeconds: number
 }
 
 /** The status by which a replica knows whether it is up to date. */

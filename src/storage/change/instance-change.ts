@@ -20,7 +20,7 @@ import { assertOverInstance, type ChangeRight } from '../../domain/identities/ch
 import { ANY_USER, type ChangedUsers } from '../../domain/identities/changed-users.ts'
 import { parseInstanceRole } from '../../domain/identities/permission.ts'
 import type { Revision } from '../../domain/revision.ts'
-import { type ChangeMoment, latest } from '../../domain/time.ts'
+import type { ChangeMoment } from '../../domain/time.ts'
 import { insertAuditEvents } from '../audit/audit-event-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { readSnapshot } from '../postgres/snapshot.ts'
@@ -34,8 +34,6 @@ export interface ChangeTarget<Before, Decision> {
   read(trx: Transaction<Tables>): Promise<Before>
   /** For rights that are not over the whole instance. Left out: only those that are will do. */
   readonly within?: Within<Before, Decision>
-  /** Dates that the date of the change must not precede. */
-  datesOf(before: Before): readonly Date[]
   /** Pure. Nothing is written if it throws. */
   decide(before: Before, moment: ChangeMoment): Decision
   /** The resource of the audit event, if only the decision knows it. */
@@ -185,7 +183,8 @@ async function decideOn<Before, Decision>(
   entry: ChangeEntry | null,
   target: ChangeTarget<Before, Decision>,
 ): Promise<Ruling<{ readonly before: Before; readonly decision: Decision; readonly at: Date }>> {
-  const { clock, date } = await readChangeMoment(trx)
+  const moment = await readChangeMoment(trx)
+  const { clock, date: at } = moment
   const authority = entry?.authority
   let right: ChangeRight | undefined
   if (authority?.kind === 'user') {
@@ -201,14 +200,13 @@ async function decideOn<Before, Decision>(
     right = ruling.decision
   }
   const found = await target.read(trx)
-  const at = latest(date, ...target.datesOf(found))
   return rule(() => {
     const { within } = target
     if (right === undefined || within === undefined) {
-      return { before: found, decision: target.decide(found, { clock, date: at }), at }
+      return { before: found, decision: target.decide(found, moment), at }
     }
     const before = within.changeable(right, found)
-    const decision = target.decide(before, { clock, date: at })
+    const decision = target.decide(before, moment)
     within.assertAllowed(right, { before, decision, clock })
     return { before, decision, at }
   })

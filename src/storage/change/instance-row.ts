@@ -5,7 +5,7 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import type { ChangedUsers } from '../../domain/identities/changed-users.ts'
 import type { InstanceStatus } from '../../domain/ports/instance.ts'
 import type { Revision } from '../../domain/revision.ts'
-import { type ChangeMoment, MAX_DATE_AHEAD_SECONDS } from '../../domain/time.ts'
+import type { ChangeMoment } from '../../domain/time.ts'
 import { CHANGES_CHANNEL } from '../postgres/change-feed.ts'
 import type { Database } from '../postgres/database.ts'
 import { IN_RECOVERY } from '../postgres/standby.ts'
@@ -14,13 +14,8 @@ import { assertKnownSchema } from '../schema/schema-major.ts'
 import type { Tables } from '../schema/tables.ts'
 import { KEPT_CHANGES, toChangeColumns } from './change-row.ts'
 
-/**
- * After the newest stored date, also when the clock has gone back. A stored date that is more than a day ahead of the clock does
- * not count: it comes from a clock that was wrong, and would delay every waiting time by as much (decision 15).
- */
-const CHANGE_TIME = sql<Date>`
-  case when latest_at <= ${CLOCK} + make_interval(secs => ${sql.lit(MAX_DATE_AHEAD_SECONDS)}) then greatest(${CLOCK}, latest_at + interval '1 millisecond')
-    else ${CLOCK} end`
+/** After every earlier change, also when the clock has gone back (decision 15). */
+const CHANGE_TIME = sql<Date>`greatest(${CLOCK}, changed_at + interval '1 millisecond')`
 
 /** What a standby has not replayed yet is older than its newest heartbeat. A primary does not look for it. */
 const NEWEST_HEARTBEAT = sql<Date | null>`case when pg_is_in_recovery() then (select max(last_seen_date) from replicas) end`
@@ -31,16 +26,18 @@ const NEWEST_HEARTBEAT = sql<Date | null>`case when pg_is_in_recovery() then (se
  * @throws {NewerSchema}
  */
 export async function readStatus(trx: Transaction<Tables>): Promise<InstanceStatus> {
-  const notBefore = performance.now()
-  const { version, changed_at, latest_at, schema_major, issuer, now, in_recovery, newest_heartbeat } = await trx
+  const askedAt = Date.now()
+  const { version, changed_at, schema_major, issuer, now, in_recovery, newest_heartbeat } = await trx
     .selectFrom('instance')
-    .select(['version', 'changed_at', 'latest_at', 'schema_major', 'issuer', CLOCK.as('now')])
+    .select(['version', 'changed_at', 'schema_major', 'issuer', CLOCK.as('now')])
     .select([IN_RECOVERY.as('in_recovery'), NEWEST_HEARTBEAT.as('newest_heartbeat')])
     .where('id', '=', 1)
     .executeTakeFirstOrThrow()
-  const notAfter = performance.now()
+  const answeredAt = Date.now()
   assertKnownSchema(schema_major)
-  const clock = { databaseTime: now, latestChange: latest_at, notBefore, notAfter }
+  // By no more than is certain: the clock was read at some moment in between, and is in whole milliseconds.
+  const offset = Math.max(0, now.getTime() - answeredAt - 1) + Math.min(0, now.getTime() + 1 - askedAt)
+  const clock = { databaseTime: now, offsetSeconds: offset / 1000 }
   const standby = in_recovery ? { newestHeartbeat: newest_heartbeat } : null
   return { version: Number(version), changedAt: changed_at, issuer, clock, standby }
 }
@@ -75,9 +72,8 @@ export async function lockInstance(
 }
 
 /**
- * The moment of a change that is made now, in whole milliseconds. Its date is the clock of the database, but after every earlier
- * change, unless the clock has gone back by more than a day. Call it after taking the lock: `now()` would be the time at which
- * the transaction began to wait for it.
+ * The moment of a change that is made now, in whole milliseconds. Call it after taking the lock: `now()` would be the time at which the
+ * transaction began to wait for it.
  */
 export async function readChangeMoment(db: Kysely<Tables>): Promise<ChangeMoment> {
   return await db
@@ -109,7 +105,7 @@ export async function bumpVersion(
   const announcement = announcesChanges ? sql`, pg_notify(${CHANGES_CHANNEL}, version::text)` : sql``
   const { rows } = await sql<RevisionRow>`
     with changed as (
-      update instance set version = version + 1, changed_at = ${CLOCK}, latest_at = ${at} where id = 1
+      update instance set version = version + 1, changed_at = ${at} where id = 1
       returning version, changed_at),
     noted as (
       insert into instance_changes (version, changed_at, user_ids, project_ids)

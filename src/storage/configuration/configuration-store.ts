@@ -7,13 +7,11 @@ import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import { type ChangedUsers, changedByIssuers } from '../../domain/identities/changed-users.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { ConfigurationChange, ConfigurationStore } from '../../domain/ports/configuration.ts'
-import { latest } from '../../domain/time.ts'
 import { changeInstance } from '../change/instance-change.ts'
 import { readChangeMoment } from '../change/instance-row.ts'
 import { writeTrustedIssuers } from '../federation/trusted-issuer-row.ts'
 import { type ProjectChange, writeProjects } from '../identities/project-row.ts'
 import { type ServiceUserChange, writeServiceUsers } from '../identities/service-user-changes.ts'
-import { datesOfUser } from '../identities/service-user-row.ts'
 import { readRotation, writeRotation } from '../keys/rotation-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { readSnapshot } from '../postgres/snapshot.ts'
@@ -41,7 +39,6 @@ export function createConfigurationStore(database: Database, macs: PublicKeyMacs
           await allowMoreTime(trx)
           return await readConfiguredState({ db: trx, macs }, subject)
         },
-        datesOf,
         decide,
         resourcesOf: ({ resources }) => resources,
         changedUsers: ({ trustedIssuers }, { plan }) => changedByPlan(trustedIssuers, plan),
@@ -66,12 +63,6 @@ async function allowMoreTime(trx: Transaction<Tables>): Promise<void> {
   await sql`
     select set_config('transaction_timeout', '0', true), set_config('transaction_timeout', ${String(TRANSACTION_MILLIS)}, true)
     where current_setting('server_version_num')::int >= 170000`.execute(trx)
-}
-
-function datesOf({ projects, users, trustedIssuers }: ConfiguredState): readonly Date[] {
-  const dates = [...projects, ...trustedIssuers].map(({ createdAt }) => createdAt).concat(users.flatMap(datesOfUser))
-  // One, because there may be more of them than a function can have arguments.
-  return dates.length === 0 ? [] : [dates.reduce((newest, date) => latest(newest, date))]
 }
 
 /** How the changes of a plan are written. */

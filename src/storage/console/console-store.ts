@@ -36,8 +36,6 @@ export function createConsoleStore(database: Database, secrets: ConsoleSecrets):
             if (!next.links.every((link) => before.links.includes(link) || isOwn(link))) assertOverInstance(right)
           },
         },
-        // They begin and end by the clock.
-        datesOf: () => [],
         changedUsers: () => NO_USER,
         decide: (signIns, { clock, date }) => ({ ...decide(signIns, clock), at: date }),
         write: async (trx, signIns, { next, replaced = [], at }) => {

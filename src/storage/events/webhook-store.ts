@@ -26,7 +26,6 @@ export function createWebhookStore(database: Database): WebhookStore {
           await trx.selectFrom('webhook_deliveries').select('webhook_id').orderBy('webhook_id').forUpdate().execute()
           return readWebhooks(trx)
         },
-        datesOf: (webhooks) => webhooks.map(({ createdAt }) => createdAt),
         changedUsers: () => NO_USER,
         decide,
         write: (trx, before, { next }) => writeWebhooks(trx, [before, next]),

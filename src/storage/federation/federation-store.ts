@@ -21,7 +21,6 @@ export function createFederationStore(database: Database, macs: PublicKeyMacs): 
     ): Promise<T> => {
       const { decision } = await changeInstance<readonly TrustedIssuer[], IssuersChange<T>>(database, entry, {
         read: (trx) => readTrustedIssuers(trx, macs),
-        datesOf: (issuers) => issuers.map(({ createdAt }) => createdAt),
         decide: (issuers, { date }) => decide(issuers, date),
         changedUsers: (before, { next }) => changedByIssuers(before, next),
         write: (trx, before, { next }) => writeTrustedIssuers(trx, [before, next], macs),

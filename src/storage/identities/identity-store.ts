@@ -31,7 +31,7 @@ import type { Tables } from '../schema/tables.ts'
 import { readMembers } from './project-member-row.ts'
 import { readProject, readProjects, writeProjects } from './project-row.ts'
 import { writeServiceUsers } from './service-user-changes.ts'
-import { countOwnersBut, datesOfUser, readServiceUsers, selectServiceUsers, toServiceUser } from './service-user-row.ts'
+import { countOwnersBut, readServiceUsers, selectServiceUsers, toServiceUser } from './service-user-row.ts'
 
 type Decide<A, Moment, T> = (before: A | undefined, moment: Moment) => Change<A, T>
 type Write = () => Promise<boolean>
@@ -66,7 +66,6 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
           // Only a right over the whole instance adds to what is in it.
           assertAllowed: (right, { before }) => (before === undefined ? assertOverInstance(right) : undefined),
         },
-        datesOf: (project) => (project === undefined ? [] : [project.createdAt]),
         changedUsers: () => ({ kind: 'some', userIds: [], projectIds: [projectId] }),
         decide: (project, { date }) => decide(project, date),
         write: async (trx, before, { next }) => {
@@ -90,7 +89,6 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
           assertAllowed: (right, { before, decision: { next }, clock }) =>
             assertMayChangeUser(right, { before, next }, clock),
         },
-        datesOf: (user) => (user === undefined ? [] : datesOfUser(user)),
         changedUsers: () => ({ kind: 'some', userIds: [userId], projectIds: [] }),
         decide: (before, moment) => {
           const { next, result } = decide(before, moment)

@@ -1,9 +1,9 @@
 /**
- * Writes the revocations of single access tokens. A row ends a day after its token.
+ * Writes the revocations of single access tokens. A row ends after its token has expired by the clock of every replica.
  */
 import { sql, type Transaction } from 'kysely'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
-import { MAX_DATE_AHEAD_SECONDS } from '../../domain/time.ts'
+import { MAX_CLOCK_OFFSET_SECONDS } from '../../domain/time.ts'
 import { inChunks } from '../schema/chunks.ts'
 import { CLOCK } from '../schema/clock.ts'
 import { type BeforeAndNext, differenceOfParts } from '../schema/difference.ts'
@@ -35,8 +35,7 @@ export async function writeRevokedTokens(
 
 /** Of all users: a user whose tokens are not revoked any more has no other change in which its rows could end. */
 async function deleteExpired(trx: Transaction<Tables>): Promise<void> {
-  // Not at once: the clock may be ahead. When it is corrected, the tokens are valid again.
-  const limit = sql`${CLOCK} - make_interval(secs => ${sql.lit(MAX_DATE_AHEAD_SECONDS)})`
+  const limit = sql`${CLOCK} - make_interval(secs => ${sql.lit(MAX_CLOCK_OFFSET_SECONDS)})`
   await sql`
     delete from revoked_tokens where (user_id, token_id) in (
       select user_id, token_id from revoked_tokens where expiration_date < ${limit} order by expiration_date limit ${CLEANUP_BATCH}

@@ -217,16 +217,6 @@ export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): Service
   }
 }
 
-/** The dates of a user and its parts, without the last uses of its secrets, which are dated by the clocks of replicas. */
-export function datesOfUser(user: ServiceUser): Date[] {
-  const deactivations = user.secrets.map(({ deactivatedAt }) => deactivatedAt).filter((date) => date !== null)
-  const { secrets, keys, personalAccessTokens, federatedIdentities, certificates } = user
-  const created = [user, ...secrets, ...keys, ...personalAccessTokens, ...federatedIdentities, ...certificates].map(
-    ({ createdAt }) => createdAt,
-  )
-  return [...created, ...deactivations]
-}
-
 function groupByProject(rows: ServiceUserRow['project_roles']): ReadonlyMap<string, readonly string[]> {
   if (rows.length === 0) return NO_ENTRIES
   const roles = new Map<string, string[]>()

@@ -15,7 +15,6 @@ export function createIssuerStore(database: Database): IssuerStore {
     change: async (entry, decide) => {
       const { decision } = await changeInstance<string | null, string>(database, entry, {
         read: readIssuer,
-        datesOf: () => [],
         decide,
         write: async (trx, before, issuer) => {
           if (issuer === before) return false

@@ -10,7 +10,6 @@ import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { type KeyRing, planPublication } from '../../domain/keys/key-ring.ts'
 import { applySteps, type KeyRingStep } from '../../domain/keys/key-ring-step.ts'
 import type { Rotation } from '../../domain/keys/rotation.ts'
-import { datesOf } from '../../domain/keys/web-key.ts'
 import type { KeyChange, KeyStore, StoredKeyChange } from '../../domain/ports/keys.ts'
 import { type ChangeTarget, changeInstance, observeInstance } from '../change/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
@@ -59,10 +58,6 @@ export function createKeyStore(database: Database, macs: PublicKeyMacs): KeyStor
 function targetOf<T>(macs: PublicKeyMacs, decide: Decide<T>): ChangeTarget<Keys, Decision<T>> {
   return {
     read: async (trx) => ({ ring: await readKeyRing(trx, macs), rotation: await readRotation(trx) }),
-    datesOf: ({ ring, rotation: { requestedAt } }) => [
-      ...ring.flatMap(datesOf),
-      ...(requestedAt === null ? [] : [requestedAt]),
-    ],
     resourceOf: ({ change }) => change.resource,
     changedUsers: () => NO_USER,
     decide: ({ ring, rotation }, { date }) => {

@@ -26,7 +26,6 @@ export function createSealedKeyStore(database: Database): SealedKeyStore {
     replace: async (key, sealed, entry) => {
       const { decision } = await changeInstance<string | null, boolean>(database, entry, {
         read: (trx) => readOne(trx, key),
-        datesOf: () => [],
         changedUsers: () => NO_USER,
         decide: (before) => before === key.sealed,
         write: async (trx, _before, isSame) => {

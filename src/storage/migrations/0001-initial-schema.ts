@@ -15,10 +15,8 @@ const INSTANCE = [
       id smallint primary key,
       version bigint not null,
       initialised_at timestamptz(3),
-      -- The reading of the clock. Together with the version it identifies a change, also after a failover that lost some.
+      -- The date of the newest change (decision 15). Together with the version it identifies the change, also after a failover that lost some.
       changed_at timestamptz(3),
-      -- The date of the newest change (decision 15).
-      latest_at timestamptz(3),
       schema_major integer not null default 1,
       sealed_integrity_key text,
       -- Null until the first start, which stores the configured base URL (decision 13).

@@ -18,8 +18,6 @@ export interface DatabaseStatus {
   changeFeed(): (typeof FEED_STATES)[number]
   /** How far the database's clock is ahead of this machine's, in seconds. */
   clockOffsetSeconds(): number
-  /** How far the database's clock is behind the time that is held against it, in seconds. */
-  clockHeldSeconds(): number
 }
 
 const LAG_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
@@ -61,11 +59,6 @@ function observe(registry: Registry, status: DatabaseStatus): void {
     name: 'keyturn_clock_offset_seconds',
     help: 'How far the clock of the database is ahead of the clock of this machine.',
     read: () => status.clockOffsetSeconds(),
-  })
-  observeGauge(registry, {
-    name: 'keyturn_clock_held_back_seconds',
-    help: 'How far the clock of the database has gone back behind the time of the instance; 0 while it has not.',
-    read: () => status.clockHeldSeconds(),
   })
   observeGauge(registry, {
     name: 'keyturn_database_connections',

@@ -5,7 +5,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { DecryptabilityCheck } from '../../../src/app/keys/decryptability-check.ts'
 import { WebKeys } from '../../../src/app/keys/web-keys.ts'
-import { InstanceClock } from '../../../src/app/replica/instance-clock.ts'
 import { Replica } from '../../../src/app/replica/replica.ts'
 import type { Actor } from '../../../src/domain/identities/authority.ts'
 import { WHOLE_INSTANCE } from '../../../src/domain/identities/reach.ts'
@@ -70,7 +69,6 @@ beforeEach(async () => {
     },
     // Nothing is compared in the background.
     clock: new ManualClock(),
-    time: new InstanceClock({ machine: () => new Date(), monotonic: () => performance.now(), log }),
     log,
     issuer: 'https://id.example.com',
     maxStalenessSeconds: 60,

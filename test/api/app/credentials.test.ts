@@ -60,7 +60,7 @@ const inHours = (hours: number) => new Date(Date.now() + hours * HOUR)
 
 /** As if a change had been dated by a clock that was so far ahead. */
 async function dateChangesAhead(hours: number): Promise<void> {
-  await sql`update instance set latest_at = clock_timestamp() + ${hours} * interval '1 hour'`.execute(database.db)
+  await sql`update instance set changed_at = clock_timestamp() + ${hours} * interval '1 hour'`.execute(database.db)
 }
 
 const user = async (): Promise<ServiceUser> => (await store.findUser(userId))!

@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { DecryptabilityCheck } from '../../../src/app/keys/decryptability-check.ts'
 import { Rotator } from '../../../src/app/keys/rotator.ts'
-import { InstanceClock } from '../../../src/app/replica/instance-clock.ts'
 import { Replica } from '../../../src/app/replica/replica.ts'
 import { thumbprint } from '../../../src/crypto/public-key-macs.ts'
 import type { AuditEntry } from '../../../src/domain/audit.ts'
@@ -56,8 +55,6 @@ beforeEach(async () => {
   rotators = []
   await database.db.deleteFrom('web_keys').execute()
   await database.db.deleteFrom('audit_events').execute()
-  // One test dates a change in the future.
-  await database.db.updateTable('instance').set({ latest_at: null }).execute()
 })
 afterEach(async () => {
   for (const rotator of rotators) await rotator.stop()
@@ -97,13 +94,11 @@ async function startRotator({
   const clock = new ManualClock()
   const log = createRecordingLog()
   const refusals: string[] = []
-  const time = new InstanceClock({ machine: () => new Date(), monotonic: () => performance.now(), log })
   const replica = new Replica({
     reader: createInstanceReader(database, TEST_MACS),
     feed: { subscribe: () => async () => {}, status: () => 'off' },
     signers: { open: () => Promise.reject(new Error('nothing is signed here')) },
     clock,
-    time,
     log: createRecordingLog(),
     issuer: 'https://id.example.com',
     maxStalenessSeconds: MAX_STALENESS_SECONDS,
@@ -117,8 +112,7 @@ async function startRotator({
     decryptability: new DecryptabilityCheck({ keys: createSealedKeyStore(database), check: { assertOpens }, log }),
     limits: LIMITS,
     clock,
-    now: time.now,
-    changeTime: time.changeTime,
+    now: () => new Date(),
     audit,
     log,
   })

@@ -309,7 +309,7 @@ export function describeAuthority(current: () => Database): void {
       const expired = await entryOf(current(), LOSSES['time left for the access token']!)
       // As after a change by a clock that was ahead and has been corrected since.
       const latestAt = await fromNow(current(), 2 * HOUR)
-      await current().db.updateTable('instance').set({ latest_at: latestAt }).execute()
+      await current().db.updateTable('instance').set({ changed_at: latestAt }).execute()
       expect((await look(alive)).result).toHaveLength(2)
       await expect(look(expired)).rejects.toMatchObject({ code: 'token_invalid' })
     })

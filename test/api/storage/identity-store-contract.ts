@@ -248,15 +248,6 @@ export function describeIdentityStore(current: () => Database): void {
       const userId = await newUser(project)
       expect(await codeOf(run(operations(), userId, project.projectId))).toBe(code)
     })
-
-    it('never gives the decision a time before the dates of the user, even if the clock went back', async () => {
-      const userId = await newUser(await seedProject(current()))
-      const future = new Date('2222-02-02T02:02:02.222Z')
-      await current().db.updateTable('service_users').set({ creation_date: future }).execute()
-      const tokenId = randomUUID()
-      const user = await operations().addToken(userId, tokenId, randomBytes(32))
-      expect(user?.personalAccessTokens).toMatchObject([{ createdAt: future }])
-    })
   })
 
   describe('the last owner', () => {

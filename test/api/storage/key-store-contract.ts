@@ -6,7 +6,6 @@ import { describe, expect, it } from '@jest/globals'
 import { DomainError } from '../../../src/domain/errors.ts'
 import type { WebKeyConfig } from '../../../src/domain/keys/key-algorithm.ts'
 import {
-  activeKey,
   type KeyRing,
   type KeyRingChange,
   planActivation,
@@ -224,21 +223,6 @@ export function describeKeyStore(current: () => Database): void {
       await expect(nameless).rejects.toMatchObject({ constraint: 'audit_events_actor_length' })
       expect(await ringOf(keyOperations(current()))).toEqual([])
       expect(await version()).toBe(0)
-    })
-
-    it('never gives the decision a time before the newest date of the ring, even if the clock went back', async () => {
-      const { db } = current()
-      const keys = keyOperations(current())
-      const { keyId } = await keys.create()
-      await keys.activate(keyId)
-      const future = new Date('2222-02-02T02:02:02.222Z')
-      await db.updateTable('web_keys').set({ activation_date: future }).execute()
-      expect((await keys.look()).now).toEqual(future)
-
-      const other = await keys.create()
-      expect(other.createdAt).toEqual(future)
-      await keys.activate(other.keyId)
-      expect(activeKey(await ringOf(keys))?.keyId).toBe(other.keyId)
     })
 
     it('lets updates of one process take turns', async () => {

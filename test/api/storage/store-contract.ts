@@ -101,7 +101,7 @@ async function empty({ db }: Database): Promise<void> {
     await trx.deleteFrom('audit_events').execute()
     await trx.deleteFrom('used_assertions').execute()
     await trx.deleteFrom('replicas').execute()
-    const dates = { initialised_at: null, changed_at: null, latest_at: null }
+    const dates = { initialised_at: null, changed_at: null }
     const nothing = { ...dates, version: 0, issuer: null, sealed_integrity_key: null, audit_epoch: 0 }
     await trx.updateTable('instance').set(nothing).execute()
   })

@@ -101,7 +101,7 @@ export declare type Instance = Message<"iam.instance.v2.Instance"> & {
   settings: Setting[];
 
   /**
-   * The time of the instance now, which all its dates are compared with. It goes by the clock of the database.
+   * The time now, by the clock of the replica that answers.
    *
    * @generated from field: google.protobuf.Timestamp current_date = 8;
    */

@@ -21,9 +21,8 @@ interface InstanceTable {
   /** pg reads a bigint as text. */
   version: ColumnType<string, number, number>
   initialised_at: Date | null
-  changed_at: ColumnType<Date | null, Date | null | undefined>
   /** Null: no change yet. */
-  latest_at: ColumnType<Date | null, Date | null | undefined>
+  changed_at: ColumnType<Date | null, Date | null | undefined>
   schema_major: Generated<number>
   /** Null: not initialised yet. */
   sealed_integrity_key: ColumnType<string | null, string | null | undefined>

@@ -2,7 +2,6 @@ import { createHash, randomBytes } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { Access, type AuthenticatedCaller } from '../../../../src/app/access/access.ts'
 import { AttemptLimiter } from '../../../../src/app/access/attempt-limiter.ts'
-import { InstanceClock } from '../../../../src/app/replica/instance-clock.ts'
 import { Replica } from '../../../../src/app/replica/replica.ts'
 import { createIntegrity, deriveKeys } from '../../../../src/crypto/integrity-key.ts'
 import { DomainError } from '../../../../src/domain/errors.ts'
@@ -91,7 +90,7 @@ async function startAccess() {
       version: 1,
       changedAt: NOW,
       issuer: ISSUER,
-      clock: { databaseTime: NOW, latestChange: null, notBefore: 0, notAfter: 0 },
+      clock: { databaseTime: NOW, offsetSeconds: 0 },
       standby: null,
     }
   }
@@ -120,7 +119,6 @@ async function startAccess() {
     feed: { subscribe: () => async () => {}, status: () => 'off' },
     signers: { open: () => Promise.reject(new Error('no key is active here')) },
     clock,
-    time: new InstanceClock({ machine: () => NOW, monotonic: () => 0, log }),
     log,
     issuer: ISSUER,
     maxStalenessSeconds: 60,

@@ -19,7 +19,7 @@ import type { Revision } from '../../../../src/domain/revision.ts'
 
 const ANY: IdentityChanges = { kind: 'any' }
 const now = new Date(0)
-const clock: ClockReading = { databaseTime: now, latestChange: null, notBefore: 0, notAfter: 0 }
+const clock: ClockReading = { databaseTime: now, offsetSeconds: 0 }
 
 /** An instance in memory whose answers can be held back, to bring two of them into any order. */
 class Instance implements InstanceReader {

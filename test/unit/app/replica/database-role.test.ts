@@ -10,7 +10,7 @@ function createRole() {
   const log = createRecordingLog()
   const role = new DatabaseRole({ log })
   const observe = (at: number, database: number, standby: { readonly newestHeartbeat: Date | null } | null) => {
-    const clock = { databaseTime: atSecond(database), latestChange: null, notBefore: 0, notAfter: 0 }
+    const clock = { databaseTime: atSecond(database), offsetSeconds: 0 }
     return role.observe({ standby, clock }, at * 1000)
   }
   return { role, log, observe }

@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals'
-import { InstanceClock } from '../../../../src/app/replica/instance-clock.ts'
 import { Replica } from '../../../../src/app/replica/replica.ts'
 import { DomainError, StorageRefusal } from '../../../../src/domain/errors.ts'
 import type { IdentityChanges } from '../../../../src/domain/identities/changed-users.ts'
@@ -34,6 +33,7 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
     version: 0,
     changedAt: new Date(0),
     databaseTime: new Date(0),
+    clockOffset: 0,
     issuer: ISSUER,
     failure: undefined as Error | undefined,
     users: new Map<string, ServiceUser>(),
@@ -55,7 +55,7 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
       version,
       changedAt,
       issuer: instance.issuer,
-      clock: { databaseTime, latestChange: null, notBefore: 0, notAfter: 0 },
+      clock: { databaseTime, offsetSeconds: instance.clockOffset },
       standby: null,
     }
   }
@@ -88,18 +88,16 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
   }
   const clock = new ManualClock()
   const log = createRecordingLog()
-  const time = new InstanceClock({ machine: () => new Date(0), monotonic: () => 0, log: createRecordingLog() })
   const replica = new Replica({
     reader,
     feed: { subscribe: () => async () => {}, status: () => 'off' },
     signers: { open: () => Promise.reject(new Error('no key is active here')) },
     clock,
-    time,
     log,
     issuer: ISSUER,
     maxStalenessSeconds,
   })
-  return { instance, replica, clock, log, time }
+  return { instance, replica, clock, log }
 }
 
 const unavailable = (message = 'the database is not available') => new DomainError('storage_unavailable', message)
@@ -225,11 +223,32 @@ describe('a replica', () => {
     await replica.stop()
   })
 
-  it('keeps the time of the instance', async () => {
-    const { instance, replica, time } = createInstance()
-    instance.databaseTime = new Date(600_000)
+  it('says when its clock and that of the database differ, and leaves changes to others beyond 30 s', async () => {
+    const { instance, replica, log } = createInstance()
     await replica.start()
-    expect(time.now()).toEqual(new Date(600_000))
+    const at = async (offset: number) => {
+      instance.clockOffset = offset
+      await replica.refresh()
+      return { writable: replica.isWritable(), readiness: replica.readiness() }
+    }
+    const noKey = { ready: false, reason: expect.stringContaining('no web key is active') }
+    expect(await at(5)).toEqual({ writable: true, readiness: noKey })
+    expect(log.lines).toEqual([])
+    expect(await at(-30)).toEqual({ writable: true, readiness: noKey })
+    expect(await at(31)).toEqual({
+      writable: false,
+      readiness: {
+        ready: false,
+        reason:
+          'the clock of the database is 31 s ahead of that of this machine: check the time of both, the limit is 30 s',
+      },
+    })
+    expect(replica.isFresh()).toBe(true)
+    await at(0)
+    expect(log.lines).toEqual([
+      expect.stringMatching(/^warn the clocks .* differ.*"offsetSeconds":-30/),
+      expect.stringMatching(/^info the clocks .* agree again/),
+    ])
     await replica.stop()
   })
 

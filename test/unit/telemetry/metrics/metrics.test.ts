@@ -134,7 +134,6 @@ describe('the metrics of the database', () => {
     pools: () => ({ serving: { total: 4, idle: 1, waiting: 0 }, administration: { total: 2, idle: 2, waiting: 7 } }),
     changeFeed: () => 'disconnected',
     clockOffsetSeconds: () => -0.25,
-    clockHeldSeconds: () => 3600,
   }
 
   it('say what is asked at the time of the scrape', async () => {
@@ -144,7 +143,6 @@ describe('the metrics of the database', () => {
     expect(await valuesOf(metrics, 'keyturn_database_standby')).toEqual({ '': 1 })
     expect(await valuesOf(metrics, 'keyturn_change_feed')).toEqual({ disconnected: 1 })
     expect(await valuesOf(metrics, 'keyturn_clock_offset_seconds')).toEqual({ '': -0.25 })
-    expect(await valuesOf(metrics, 'keyturn_clock_held_back_seconds')).toEqual({ '': 3600 })
     expect(await valuesOf(metrics, 'keyturn_database_waiting')).toEqual({ administration: 7 })
     expect(await valuesOf(metrics, 'keyturn_database_connections')).toEqual({
       'serving used': 3,
