@@ -69,8 +69,6 @@ export function toConfig(settings: Variables) {
     metricsListen: settings.KEYTURN_METRICS_LISTEN,
     /** The collector of traces; null: no traces. The exporter reads its other settings from the environment itself. */
     tracesTo: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
-    /** The collector of audit events; null: they are not sent. As for traces. */
-    auditEventsTo: settings.OTEL_EXPORTER_OTLP_LOGS_ENDPOINT ?? null,
     logLevel: settings.KEYTURN_LOG_LEVEL,
   }
 }

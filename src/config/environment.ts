@@ -36,16 +36,7 @@ export function settingsIn(
   if (database && !given.KEYTURN_DATABASE_URL && !given.KEYTURN_DATABASE_URL_FILE) given.KEYTURN_DATABASE_URL = database
   const collector = environment.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || environment.OTEL_EXPORTER_OTLP_ENDPOINT
   if (collector) given.OTEL_EXPORTER_OTLP_ENDPOINT = collector
-  const logCollector = logCollectorIn(environment)
-  if (logCollector) given.OTEL_EXPORTER_OTLP_LOGS_ENDPOINT = logCollector
   return given
-}
-
-/** Audit events name people and addresses, so they are not sent only because there is a collector of traces. */
-function logCollectorIn(environment: Readonly<Record<string, string | undefined>>): string | undefined {
-  const { OTEL_LOGS_EXPORTER: exporter = '', OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: endpoint } = environment
-  if (exporter === 'none') return undefined
-  return endpoint || (exporter === 'otlp' ? environment.OTEL_EXPORTER_OTLP_ENDPOINT : undefined)
 }
 
 function defined(values: Readonly<Record<string, string | undefined>>): Record<string, string> {

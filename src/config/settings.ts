@@ -225,12 +225,6 @@ export const VARIABLES = z.strictObject({
     meaning:
       'Collector that traces are sent to, with OTLP over HTTP. `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, and the variables of OpenTelemetry for headers, sampling and the service name, work too.',
   }),
-  OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: setting(collector, {
-    show: placeOf,
-    default: 'none: no audit events',
-    meaning:
-      'Collector that audit events are sent to as logs, with OTLP over HTTP. `OTEL_LOGS_EXPORTER=otlp` sends them to that of `OTEL_EXPORTER_OTLP_ENDPOINT`.',
-  }),
   KEYTURN_LOG_LEVEL: setting(oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'), {
     meaning: '`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`.',
   }),

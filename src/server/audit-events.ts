@@ -1,22 +1,16 @@
 /**
- * Makes the audit trail, and what follows it: the feed for streams, and the export to a collector; and what announces credentials that expire.
+ * Makes the audit trail, the feed of those who follow it, and what announces credentials that expire.
  */
-import { randomUUID } from 'node:crypto'
-import { AuditExporter } from '../app/audit/audit-exporter.ts'
 import { AuditFeed } from '../app/audit/audit-feed.ts'
 import { startAuditRetention } from '../app/audit/audit-retention.ts'
 import { AuditTrail } from '../app/audit/audit-trail.ts'
 import { CredentialWatch } from '../app/identities/credential-watch.ts'
-import { createAuditExports } from '../storage/audit/audit-exports.ts'
 import { createAuditReader } from '../storage/audit/audit-reader.ts'
 import { createAuditLog } from '../storage/events/audit-log.ts'
 import { createCredentialExpiries } from '../storage/identities/credential-expiries.ts'
 import { type RecordingOptions, recording } from './recording.ts'
 import type { ServicesOptions } from './services.ts'
 import { systemClock } from './system-clock.ts'
-
-/** The name under which the database has how far the export with OTLP is. */
-const OTLP = 'otlp'
 
 /** The audit trail and its retention. It is stopped after all services. */
 export function createAuditTrail(
@@ -43,33 +37,6 @@ export function createAuditFeed({
     onChange: (listener) => replica.onChange(listener),
     clock: systemClock,
   })
-}
-
-/** Exports the trail, if the configuration names a collector. Without one, the SDK of OpenTelemetry is not loaded for it. */
-export async function startAuditExport({
-  config,
-  log,
-  stack,
-  database,
-  replica,
-  metrics,
-  now,
-  auditFeed: feed,
-}: Pick<
-  ServicesOptions,
-  'config' | 'log' | 'stack' | 'database' | 'replica' | 'metrics' | 'now' | 'auditFeed'
->): Promise<void> {
-  if (config.auditEventsTo === null) return
-  const { createOtlpLogs } = await import('../telemetry/logs/otlp-logs.ts')
-  const { send, stop } = createOtlpLogs(log)
-  stack.defer(stop)
-  const exports = createAuditExports(database, OTLP)
-  const isWritable = () => replica.isWritable()
-  const holder = randomUUID()
-  const exporter = new AuditExporter({ feed, exports, send, isWritable, holder, clock: systemClock, now, log })
-  metrics.observeAuditExport(() => exporter.behindSeconds)
-  stack.defer(() => exporter.stop())
-  exporter.start()
 }
 
 /** Counts and announces credentials that expire, apart from requests. */

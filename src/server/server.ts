@@ -12,7 +12,7 @@ import { createAddressReader } from '../http/requests/client-address.ts'
 import { RequestContexts } from '../http/requests/request-context.ts'
 import type { ServerLog } from '../telemetry/log/log.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
-import { createAuditFeed, createAuditTrail, startAuditExport, startCredentialWatch } from './audit-events.ts'
+import { createAuditFeed, createAuditTrail, startCredentialWatch } from './audit-events.ts'
 import { CleanupStack } from './cleanup-stack.ts'
 import { createCertificateReader, openCertificateVerifier } from './client-certificates.ts'
 import { checkConfigFiles } from './config-files.ts'
@@ -136,7 +136,6 @@ async function start(
     attempts: new AttemptLimiter({ clock: systemClock }),
   }
   const parts = { ...base, audit: createAuditTrail(base), auditFeed: createAuditFeed(base) }
-  await startAuditExport(parts)
   startCredentialWatch(parts)
   listener.serve({
     ...createServices(parts),

@@ -52,10 +52,7 @@ export interface ServicesOptions extends RecordingOptions {
   /** The base URL: the issuer of tokens, and the audience of those for the API. */
   readonly baseUrl: string
   readonly tracing: Pick<Tracing, 'calls'>
-  readonly metrics: Pick<
-    Metrics,
-    'observeRotation' | 'countIssuerKeyFetch' | 'observeCredentials' | 'observeWebhooks' | 'observeAuditExport'
-  >
+  readonly metrics: Pick<Metrics, 'observeRotation' | 'countIssuerKeyFetch' | 'observeCredentials' | 'observeWebhooks'>
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal
   /** The context of each request. */

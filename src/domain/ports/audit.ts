@@ -40,19 +40,3 @@ export interface AuditReader {
     options: { readonly filter: AuditFilter; readonly limit: number },
   ): Promise<AuditBatch>
 }
-
-/**
- * How far audit events were exported, and which replica exports: one at a time, for as long as its lease lasts. Each method throws
- * {DomainError} `storage_unavailable`.
- */
-export interface AuditExports {
-  /** Takes the lease, unless another holder has it. @returns Where to go on, null if nothing was exported yet; undefined without the lease. */
-  acquire(holder: string, leaseMillis: number): Promise<{ readonly position: AuditPosition | null } | undefined>
-  /** Stores how far the holder of the lease came, and renews the lease. @returns False if it has the lease no more: then nothing is stored. */
-  advance(holder: string, position: AuditPosition, leaseMillis: number): Promise<boolean>
-  /** Gives the lease back, if the holder has it. */
-  release(holder: string): Promise<void>
-}
-
-/** Takes audit events to where they are watched. @returns Whether they have arrived. Never throws. */
-export type ExportAuditEvents = (events: readonly AuditEvent[]) => Promise<boolean>

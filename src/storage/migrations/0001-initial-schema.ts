@@ -464,15 +464,6 @@ const EVENTS = [
   sql`create index audit_events_of_resource on audit_events (resource text_pattern_ops, event_date, event_id)`,
   sql`create index audit_events_in_order on audit_events (epoch, transaction_id, sequence)`,
   sql`
-    create table audit_exports (
-      name text primary key,
-      position text,
-      holder uuid,
-      lease_date timestamptz(3) not null,
-      constraint audit_exports_name_length check (length(name) between 1 and 100),
-      constraint audit_exports_position_length check (length(position) <= 200)
-    )`,
-  sql`
     create table webhooks (
       webhook_id uuid primary key,
       name text not null,

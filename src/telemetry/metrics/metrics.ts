@@ -52,13 +52,6 @@ export function createMetrics() {
     /** @param counts Undefined: not known yet. */
     observeCredentials: (counts: () => CredentialCounts | undefined) => measureCredentials(registry, counts),
     observeWebhooks: (status: () => WebhookStatus) => measureWebhooks(registry, status),
-    /** @param behindSeconds The age of the oldest event that is being sent. */
-    observeAuditExport: (behindSeconds: () => number) =>
-      observeGauge(registry, {
-        name: 'keyturn_audit_export_behind_seconds',
-        help: 'Age of the oldest audit event that this process is sending to the collector; 0 if it sends none.',
-        read: behindSeconds,
-      }),
     observeConnections: (count: () => number) =>
       observeGauge(registry, {
         name: 'keyturn_http_connections',

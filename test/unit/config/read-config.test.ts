@@ -56,7 +56,6 @@ describe('the configuration', () => {
       maxPatLifetimeDays: 365,
       metricsListen: { host: '127.0.0.1', port: 9464 },
       tracesTo: null,
-      auditEventsTo: null,
       logLevel: 'info',
     })
   })
@@ -153,19 +152,8 @@ describe('the configuration', () => {
     ['KEYTURN_OUTBOUND_NETWORKS', '10.0.0.0/8', 'outboundNetworks', ['10.0.0.0/8']],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://127.0.0.1:4318', 'tracesTo', 'http://127.0.0.1:4318'],
     ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'http://127.0.0.1:4318/t', 'tracesTo', 'http://127.0.0.1:4318/t'],
-    ['OTEL_EXPORTER_OTLP_LOGS_ENDPOINT', 'http://127.0.0.1:4318/l', 'auditEventsTo', 'http://127.0.0.1:4318/l'],
   ])('takes %s=%s', (variable, value, member, expected) => {
     expect(readConfig({}, { [variable]: value })).toHaveProperty(member, expected)
-  })
-
-  it.each([
-    [{}, null],
-    [{ OTEL_LOGS_EXPORTER: 'otlp' }, 'http://127.0.0.1:4318'],
-    [{ OTEL_LOGS_EXPORTER: 'otlp', OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: 'http://[::1]:1' }, 'http://[::1]:1'],
-    [{ OTEL_LOGS_EXPORTER: 'none', OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: 'http://[::1]:1' }, null],
-  ])('beside a collector of traces, sends audit events with %j to %s', (variables, expected) => {
-    const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', ...variables }
-    expect(readConfig({}, environment).auditEventsTo).toBe(expected)
   })
 
   const OPENID = {

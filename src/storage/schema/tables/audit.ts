@@ -1,11 +1,10 @@
 /**
- * The audit trail, and its export.
+ * The audit trail.
  */
 import type { ColumnType, Generated } from 'kysely'
 
 export interface AuditTables {
   audit_events: AuditEventTable
-  audit_exports: AuditExportTable
 }
 
 interface AuditEventTable {
@@ -25,15 +24,4 @@ interface AuditEventTable {
   transaction_id: ColumnType<string, never, never>
   sequence: ColumnType<string, never, never>
   reason: Generated<string>
-}
-
-/** How far audit events were exported. */
-interface AuditExportTable {
-  name: string
-  /** Null: not begun yet. */
-  position: string | null
-  /** The replica that exports. */
-  holder: string | null
-  /** The end of its lease. */
-  lease_date: Date
 }
