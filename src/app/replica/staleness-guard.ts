@@ -3,19 +3,18 @@
  *
  * Memory goes stale in three ways. If the database is out of reach, no change is known, and tokens go on for the configured time. If it is
  * a standby that does not hear of its primary, no change arrives either, and tokens go on for the same time.
- * If the database has a newer state that cannot be taken over, memory is known to be out of date, and tokens go on only for as
- * long as it takes to notice. The reasons are a row that cannot be read, a refusal of the database, and two comparisons in a row
- * after which the newer state did not arrive.
+ * If the database has a newer state that was not taken over, whatever the reason, memory is known to be out of date, and tokens go on
+ * only for as long as it takes to notice.
  */
-import { DomainError, StorageRefusal } from '../../domain/errors.ts'
+import { DomainError } from '../../domain/errors.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import { OVERDUE_SECONDS } from '../../domain/replicas.ts'
 import type { Clock } from '../../domain/time.ts'
 import { UnreadableRow } from '../../domain/unreadable-row.ts'
 
-/** How long tokens go on when a newer state cannot be taken over, in seconds: never longer than without the database. */
-const UNREADABLE_GRACE_SECONDS = 10
+/** How long tokens go on when a newer state was not taken over, in seconds: never longer than without the database. */
+const OUTDATED_GRACE_SECONDS = 10
 
 /** What the guard needs. */
 export interface StalenessGuardOptions {
@@ -34,10 +33,12 @@ export interface FailedComparison {
   readonly error: unknown
 }
 
-/** A newer state that cannot be taken over. */
-interface Unreadable {
+/** A newer state that was not taken over. */
+interface Outdated {
   /** Since when that is known, by the monotonic clock. */
   readonly since: number
+  /** Undefined if it could not be read. */
+  readonly version: number | undefined
   readonly row: Pick<UnreadableRow, 'id'> & { readonly kind: UnreadableRow['kind'] | 'other' }
 }
 
@@ -51,11 +52,8 @@ export class StalenessGuard {
   /** Of the last successful comparison. */
   #replayAgeSeconds: number | null = null
   #failure: unknown
-  #unreadable: Unreadable | undefined
-  /** The newer version that the database had. It stays known while the database is out of reach. */
-  #newerVersion: number | undefined
-  /** When the last comparison began, if it found a newer version that did not arrive in time. */
-  #missedAt: number | undefined
+  /** It stays known while the database is out of reach. */
+  #outdated: Outdated | undefined
   /** Undefined if nothing was logged since the state was confirmed. */
   #throttle: LogThrottle | undefined
 
@@ -73,9 +71,7 @@ export class StalenessGuard {
     this.#confirmedAt = at - (replayAgeSeconds ?? 0) * 1000
     this.#replayAgeSeconds = replayAgeSeconds
     this.#failure = undefined
-    this.#unreadable = undefined
-    this.#newerVersion = undefined
-    this.#missedAt = undefined
+    this.#outdated = undefined
     if (!this.isFresh()) {
       // On a primary the comparison itself took too long, and the next one is under way.
       if (replayAgeSeconds !== null) this.#logStandstill()
@@ -86,19 +82,10 @@ export class StalenessGuard {
   }
 
   failed({ at, version, error }: FailedComparison): void {
-    const missedBefore = this.#missedAt
     this.#failure = error
-    this.#newerVersion = version ?? this.#newerVersion
-    this.#missedAt = undefined
-    if (unavailability(error) === undefined || (error instanceof StorageRefusal && version !== undefined)) {
-      const row = error instanceof UnreadableRow ? { kind: error.kind, id: error.id } : NO_SINGLE_ROW
-      this.#unreadable = { since: this.#unreadable?.since ?? at, row }
-      return
-    }
-    // The database is out of reach, unless it says again that it has a newer version.
-    if (version === undefined) return
-    this.#missedAt = at
-    if (missedBefore !== undefined) this.#unreadable ??= { since: missedBefore, row: NO_SINGLE_ROW }
+    if (version === undefined && unavailability(error) !== undefined) return
+    const row = error instanceof UnreadableRow ? { kind: error.kind, id: error.id } : NO_SINGLE_ROW
+    this.#outdated = { since: this.#outdated?.since ?? at, version: version ?? this.#outdated?.version, row }
   }
 
   /** Logs the failure: when it begins, and each reason once a minute. */
@@ -107,7 +94,7 @@ export class StalenessGuard {
     this.#throttle ??= new LogThrottle()
     if (!this.#throttle.admits(String(this.#failure), clock.monotonic())) return
     const advice = unavailability(this.#failure)?.forOperator
-    const facts = { err: this.#failure, advice, version: this.#newerVersion, row: this.#unreadable?.row }
+    const facts = { err: this.#failure, advice, version: this.#outdated?.version, row: this.#outdated?.row }
     log.warn(facts, 'the state of the instance could not be read')
   }
 
@@ -129,13 +116,13 @@ export class StalenessGuard {
   }
 
   /** The row because of which a newer state cannot be taken over; undefined if there is none. */
-  get unreadableRow(): Unreadable['row'] | undefined {
-    return this.#unreadable?.row
+  get unreadableRow(): Outdated['row'] | undefined {
+    return this.#outdated?.row
   }
 
   /** Whether what is in memory may be served. */
   isFresh(): boolean {
-    return this.stalenessSeconds <= this.#options.maxStalenessSeconds && !this.#isUnreadableForTooLong()
+    return this.stalenessSeconds <= this.#options.maxStalenessSeconds && !this.#isOutdatedForTooLong()
   }
 
   /** Whether the database could be used at the last comparison. */
@@ -145,7 +132,7 @@ export class StalenessGuard {
 
   /** Whether memory had everything at the last comparison. */
   isCurrent(): boolean {
-    return this.isReachable() && this.#unreadable === undefined
+    return this.isReachable() && this.#outdated === undefined
   }
 
   /** @throws {DomainError} `storage_unavailable` if what is in memory must not be served. */
@@ -169,13 +156,13 @@ export class StalenessGuard {
   /** @throws {DomainError} `storage_unavailable` if the database cannot be used, or has what cannot be taken over. */
   assertCurrent(): void {
     this.assertReachable()
-    const unreadable = this.#whyUnreadable()
-    if (unreadable !== undefined) throw new DomainError('storage_unavailable', unreadable)
+    const outdated = this.#whyOutdated()
+    if (outdated !== undefined) throw new DomainError('storage_unavailable', outdated)
   }
 
   /** Why this replica should not be used, in words that are safe to publish; undefined if it may be. */
   whyNotReady(): string | undefined {
-    return this.#whyUnreadable() ?? this.#whyStale()
+    return this.#whyOutdated() ?? this.#whyStale()
   }
 
   /** What an operator should know while what is in memory may still be served. */
@@ -187,18 +174,16 @@ export class StalenessGuard {
       if (this.#replayAgeSeconds === null || this.stalenessSeconds < OVERDUE_SECONDS) return []
       return [`${STANDSTILL}: tokens go on for ${maxStalenessSeconds} s, of which ${passed} s have passed`]
     }
-    const newer = this.#newerVersion
-    const outdated = newer === undefined ? '' : `, and version ${newer} of the instance is known`
     return [
-      `${forOperator(unavailable)}: tokens go on from memory for ${maxStalenessSeconds} s, of which ${passed} s have passed${outdated}`,
+      `${forOperator(unavailable)}: tokens go on from memory for ${maxStalenessSeconds} s, of which ${passed} s have passed`,
     ]
   }
 
-  #whyUnreadable(): string | undefined {
-    if (this.#unreadable === undefined) return undefined
-    const version = this.#newerVersion
+  #whyOutdated(): string | undefined {
+    if (this.#outdated === undefined) return undefined
+    const { version, since } = this.#outdated
     const what = version === undefined ? 'the state of the instance' : `version ${version} of the instance is known and`
-    const seconds = Math.floor(this.#secondsSince(this.#unreadable.since))
+    const seconds = Math.floor(this.#secondsSince(since))
     const why = forOperator(unavailability(this.#failure)) ?? 'the log says why'
     const tokens = `tokens go on for ${this.#graceSeconds} s, of which ${seconds} s have passed`
     return `${what} cannot be taken over, ${why}: ${tokens}`
@@ -213,12 +198,12 @@ export class StalenessGuard {
     return `the database has not confirmed the state of the instance ${age}, the limit is ${maxStalenessSeconds} s: ${why}`
   }
 
-  #isUnreadableForTooLong(): boolean {
-    return this.#unreadable !== undefined && this.#secondsSince(this.#unreadable.since) > this.#graceSeconds
+  #isOutdatedForTooLong(): boolean {
+    return this.#outdated !== undefined && this.#secondsSince(this.#outdated.since) > this.#graceSeconds
   }
 
   get #graceSeconds(): number {
-    return Math.min(UNREADABLE_GRACE_SECONDS, this.#options.maxStalenessSeconds)
+    return Math.min(OUTDATED_GRACE_SECONDS, this.#options.maxStalenessSeconds)
   }
 
   #secondsSince(at: number): number {

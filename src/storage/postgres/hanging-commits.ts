@@ -2,7 +2,7 @@
  * Keeps writes of requests from using up the connections of the server while its commits hang.
  *
  * While a synchronous standby is away, a commit waits for it without a limit. The client gives up, and its connection to the server lives on,
- * which does not notice that the client is gone. Changes of the instance need no guard: the first one that hangs keeps the lock, and the others
+ * which does not notice that the client is gone: within minutes no replica could connect any more. Changes of the instance need no guard: the first one that hangs keeps the lock, and the others
  * are refused before their commit. Writes that may be lost wait for nothing (`asynchronous-commit.ts`).
  */
 import { sql } from 'kysely'

@@ -1,7 +1,7 @@
 /**
  * Soft eviction of pooled connections: after a failover the same address leads to another server, but a connection stays with
  * the server that it was opened to, which may go on answering reads as a standby. Evicted connections are closed when a pool
- * would hand them out.
+ * would hand them out. The pool's own `maxLifetimeSeconds` would leave reads with the old server for that time.
  */
 
 /**
