@@ -23,14 +23,15 @@ import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
 import type { FederatedAssertionType } from '../../domain/ports/federation.ts'
 import { openApiOf } from '../api-client.ts'
+import { argumentOf } from '../api-command.ts'
 import { findTarget } from '../connection/target.ts'
-import { resolveUser, type UserReference, userArgument } from '../identities/references.ts'
+import { USER } from '../identities/references.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { printJson, printWarnings } from '../output.ts'
 import { everyItemOf } from '../pages.ts'
 import { readTextFile } from '../text-file.ts'
-import { describeFetches, knownKeys } from './issuer-keys.ts'
+import { describeFetches, knownKeys } from './issuer-options.ts'
 import { everyIssuer } from './trusted-issuers.ts'
 
 interface CheckOptions extends RemoteOptions {
@@ -41,20 +42,20 @@ interface CheckOptions extends RemoteOptions {
 export function checkCommand(io: Io): Command {
   return withRemoteOptions(new Command('check'))
     .description('Say whether a JWT proves a user, and why not. The JWT is not sent.')
-    .addArgument(userArgument())
+    .addArgument(argumentOf('userId', USER))
     .argument('<file>', 'a file with the JWT')
     .addOption(
       new Option('--type <type>', 'how the JWT would be sent (client_assertion_type)')
         .choices(['jwt-bearer', 'jwt-spiffe'] satisfies FederatedAssertionType[])
         .default('jwt-bearer'),
     )
-    .action(async (user: UserReference, file: string, options: CheckOptions) => {
+    .action(async (user: string, file: string, options: CheckOptions) => {
       const text = await readTextFile(file)
       const jwt = text.trim()
       const target = await findTarget(io, options)
       const api = await openApiOf(target)
       const client = createClient(TrustedIssuerService, api)
-      const issuers = (await everyIssuer(client)).map(toTrustedIssuer)
+      const issuers = (await everyIssuer(api)).map(toTrustedIssuer)
       const now = await timeOfInstance(api)
       let fetches = ''
       const finderOf = ({ issuerId }: TrustedIssuer): KeyFinder => {
@@ -72,7 +73,7 @@ export function checkCommand(io: Io): Command {
         throw new Error(`the JWT is refused: ${verified.reason}${fetches === '' ? '' : ` (${fetches})`}`)
       }
       const { token } = verified
-      const identities = await identitiesOf(api, await resolveUser(api, user))
+      const identities = await identitiesOf(api, await USER.resolve(user, api))
       const fitting = identities.find((identity) => misfitOf(identity, token, target.base_url) === undefined)
       if (fitting === undefined) throw new Error(`the JWT is refused: ${misfits(identities, token, target.base_url)}`)
       const { identityId } = fitting

@@ -5,12 +5,12 @@ import { InvalidArgumentError } from 'commander'
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
 
-/** The name of an issuer. @throws {InvalidArgumentError} */
-export function parseIssuerName(text: string): string {
+/** @throws {InvalidArgumentError} for a text that is no name of an issuer. */
+export function assertIssuerName(text: string): void {
   const { protocol, hostname, username, search, hash } = URL.canParse(text) ? new URL(text) : {}
   const isHttp = protocol === 'https:' || (protocol === 'http:' && LOOPBACK.includes(hostname ?? ''))
   const isUrl = isHttp && username === '' && search === '' && hash === ''
-  if (isUrl || /^spiffe:\/\/[a-z0-9._-]{1,255}$/.test(text)) return text
+  if (isUrl || /^spiffe:\/\/[a-z0-9._-]{1,255}$/.test(text)) return
   throw new InvalidArgumentError('It is an https URL (http on a loopback address), or spiffe:// and a trust domain.')
 }
 

@@ -2,15 +2,12 @@
  * References to resources in arguments: a project by its name or id, a user by its id, its client ID or `name@project`.
  */
 import { createClient, type Transport } from '@connectrpc/connect'
-import { Argument, InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import { ProjectService } from '../../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
 import { splitClientId } from '../../domain/identities/client-id.ts'
 import { isUuid } from '../../domain/uuid.ts'
-import { openApi } from '../api-client.ts'
 import type { Parameter } from '../api-command.ts'
-import type { ConnectionOptions } from '../connection/target.ts'
-import type { Io } from '../io.ts'
 import { everyItemOf, itemsOf } from '../pages.ts'
 
 /** A user as an argument names it. */
@@ -32,21 +29,6 @@ export const PROJECT = {
   description: 'name or id',
   resolve: (text: string, api: Transport) => resolveProject(api, text),
 } satisfies Parameter
-
-/** The same for a command that is not declared. Its value is a `UserReference`. */
-export function userArgument(): Argument {
-  return new Argument('<user>', USER.description).argParser(userIn)
-}
-
-/** Opens the service of users for a call about one of them. */
-export async function openUser(
-  io: Pick<Io, 'env'>,
-  options: ConnectionOptions,
-  reference: UserReference,
-): Promise<{ readonly api: Transport; readonly userId: string }> {
-  const api = await openApi(io, options)
-  return { api, userId: await resolveUser(api, reference) }
-}
 
 /** @throws {InvalidArgumentError} for a text that names no user. */
 function userIn(text: string): UserReference {

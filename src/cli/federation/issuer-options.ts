@@ -1,5 +1,5 @@
 /**
- * Keys of trusted issuers for commands: the options that say where they come from, and what is known of them.
+ * What commands may set of a trusted issuer: where its keys come from, and the limits of its JWTs. And what is known of its keys.
  */
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
 import { Option } from 'commander'
@@ -11,13 +11,15 @@ import {
 } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import { parseIssuerKeys, parsePublishedKeys } from '../../crypto/issuer-key.ts'
 import { DEFAULT_MAX_STALENESS_SECONDS, type IssuerKey } from '../../domain/federation/issuer-keys.ts'
+import { DEFAULT_MAX_LIFETIME_SECONDS } from '../../domain/federation/trusted-issuer.ts'
+import { ASSERTION_ALGORITHMS } from '../../domain/keys/assertion-algorithm.ts'
+import { isSecretJwk } from '../../domain/keys/jwk-members.ts'
 import { ageOf } from '../table.ts'
 import { readTextFile } from '../text-file.ts'
-import { readJwks } from './jwks-file.ts'
 import { parseKeysUrl, secondsBetween } from './option-values.ts'
 
 /** Values of the options. */
-export interface KeyOptions {
+export interface IssuerOptions {
   readonly keys?: string
   readonly discovery?: true
   readonly jwksUrl?: string
@@ -25,13 +27,15 @@ export interface KeyOptions {
   /** False: the usual authorities. */
   readonly issuerCa?: string | false
   readonly maxStaleness?: number
+  readonly algorithms?: string[]
+  readonly maxLifetime?: number
 }
 
 const SOURCES = ['keys', 'discovery', 'jwksUrl', 'spiffeBundleUrl'] as const
 
-/** The options that name a source of keys, of which a command takes one. */
-export function keyOptions(): readonly Option[] {
-  const options = [
+/** The options. A command takes one source of keys. */
+export function issuerOptions(): readonly Option[] {
+  const sources = [
     new Option('--discovery', 'fetch the keys from where the OpenID discovery document of the issuer says'),
     new Option('--jwks-url <url>', 'fetch the keys from a JWK set').argParser(parseKeysUrl),
     new Option('--spiffe-bundle-url <url>', 'fetch the keys from the bundle of a SPIFFE trust domain').argParser(
@@ -39,9 +43,9 @@ export function keyOptions(): readonly Option[] {
     ),
     new Option('--keys <file>', 'a file with the public keys of the issuer, as a JWK set: none are fetched'),
   ]
-  for (const option of options) option.conflicts(SOURCES.filter((source) => source !== option.attributeName()))
+  for (const option of sources) option.conflicts(SOURCES.filter((source) => source !== option.attributeName()))
   return [
-    ...options,
+    ...sources,
     new Option(
       '--issuer-ca <file>',
       'certificates (PEM) that are trusted for the fetch, instead of the usual ones',
@@ -52,7 +56,24 @@ export function keyOptions(): readonly Option[] {
     )
       .argParser(secondsBetween(600, 2_592_000))
       .conflicts('keys'),
+    new Option('--algorithms <alg...>', 'the algorithms of its JWTs; a new issuer has all').choices(
+      ASSERTION_ALGORITHMS,
+    ),
+    new Option(
+      '--max-lifetime <seconds>',
+      `the longest lifetime of its JWTs, 60 to 86400; a new issuer has ${DEFAULT_MAX_LIFETIME_SECONDS}`,
+    ).argParser(secondsBetween(60, 86_400)),
   ]
+}
+
+/** Whether the options say anything about the keys. */
+export function nameKeys(options: IssuerOptions): boolean {
+  return ([...SOURCES, 'issuerCa', 'maxStaleness'] as const).some((name) => options[name] !== undefined)
+}
+
+/** The limits in a request. */
+export function limitsFrom({ algorithms = [], maxLifetime }: IssuerOptions) {
+  return { algorithms, ...(maxLifetime === undefined ? {} : { maxLifetimeSeconds: maxLifetime }) }
 }
 
 /**
@@ -62,7 +83,7 @@ export function keyOptions(): readonly Option[] {
  * @throws {Error} if they say how to fetch keys, and from where is said nowhere.
  */
 export async function keysFrom(
-  options: KeyOptions,
+  options: IssuerOptions,
   current?: () => Promise<IssuerKeys | undefined>,
 ): Promise<MessageInitShape<typeof IssuerKeysSchema> | undefined> {
   const { issuerCa, maxStaleness: maxStalenessSeconds } = options
@@ -78,6 +99,13 @@ export async function keysFrom(
   if (before !== undefined) return { ...before, ...named, ...(source === undefined ? {} : { source }) }
   if (source !== undefined) return { ...named, source }
   throw new Error('--issuer-ca and --max-staleness go with a source: --discovery, --jwks-url or --spiffe-bundle-url')
+}
+
+async function sourceFrom({ keys, discovery, jwksUrl, spiffeBundleUrl }: IssuerOptions) {
+  if (keys !== undefined) return { case: 'jwks', value: await readJwks(keys) } as const
+  if (jwksUrl !== undefined) return { case: 'jwksUrl', value: jwksUrl } as const
+  if (spiffeBundleUrl !== undefined) return { case: 'spiffeBundleUrl', value: spiffeBundleUrl } as const
+  return discovery === undefined ? undefined : ({ case: 'discovery', value: create(OpenIdDiscoverySchema) } as const)
 }
 
 /** The keys of an issuer: those that are given, or those that the process of the server that answered has fetched. */
@@ -127,10 +155,23 @@ async function readCertificates(file: string): Promise<string> {
   return text
 }
 
-async function sourceFrom(options: KeyOptions) {
-  const { keys, discovery, jwksUrl, spiffeBundleUrl } = options
-  if (keys !== undefined) return { case: 'jwks', value: await readJwks(keys) } as const
-  if (jwksUrl !== undefined) return { case: 'jwksUrl', value: jwksUrl } as const
-  if (spiffeBundleUrl !== undefined) return { case: 'spiffeBundleUrl', value: spiffeBundleUrl } as const
-  return discovery === undefined ? undefined : ({ case: 'discovery', value: create(OpenIdDiscoverySchema) } as const)
+/** The JWK set in a file. @throws {Error} if it has none, or a private key, which is not sent, not even to be refused. */
+async function readJwks(file: string): Promise<string> {
+  const text = await readTextFile(file)
+  const keys = keysIn(text)
+  if (keys === undefined) throw new Error(`${file} is no JWK set (RFC 7517): it must be JSON with "keys"`)
+  if (keys.some((key) => typeof key === 'object' && key !== null && isSecretJwk({ ...key }))) {
+    throw new Error(`${file} has a private key: nothing was sent; make a file with the public keys only`)
+  }
+  return text
+}
+
+function keysIn(text: string): readonly unknown[] | undefined {
+  try {
+    const document: unknown = JSON.parse(text)
+    const keys = typeof document === 'object' && document !== null && 'keys' in document ? document.keys : undefined
+    return Array.isArray(keys) ? keys : undefined
+  } catch {
+    return undefined
+  }
 }
