@@ -31,6 +31,7 @@ export function connectRevocation(provider: Provider, options: RevocationAnswerO
     else if (ctx.status === 200) assertNoPersonalAccessToken(ctx)
     else return
     // Also for a token that is not valid: it is what the client wants (RFC 7009 §2.2). Clients read JSON, though there is nothing to say.
+    ctx.status = 200
     ctx.body = {}
   }
 }
