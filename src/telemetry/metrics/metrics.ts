@@ -48,7 +48,11 @@ export function createMetrics() {
     },
     observeDatabase: database.observe,
     observeRotation: (status: () => RotationStatus) => measureRotation(registry, status),
-    countIssuerKeyFetch: (issuer: string, outcome: 'fetched' | 'failed') => issuerKeyFetches.inc({ issuer, outcome }),
+    countIssuerKeyFetch: (issuer: string, outcome: 'fetched' | 'failed') => {
+      // Both series from the first fetch on: an increase is counted from a sample before it.
+      for (const each of ['fetched', 'failed'])
+        issuerKeyFetches.inc({ issuer, outcome: each }, each === outcome ? 1 : 0)
+    },
     /** @param counts Undefined: not known yet. */
     observeCredentials: (counts: () => CredentialCounts | undefined) => measureCredentials(registry, counts),
     observeWebhooks: (status: () => WebhookStatus) => measureWebhooks(registry, status),
