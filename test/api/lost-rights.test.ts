@@ -26,10 +26,14 @@ import { startWatchedServers, type WatchedServers } from './watched-servers.ts'
 
 type Method = (typeof METHODS)[number]
 
-/** It changes nothing, and cannot be called by GET. */
-const INTROSPECT = 'iam.user.v2.ServiceUserService/IntrospectToken'
+/** They change nothing of the instance, and cannot be called by GET. */
+const WITHOUT_CHANGE = [
+  'iam.user.v2.ServiceUserService/IntrospectToken',
+  'iam.federation.v2.TrustedIssuerService/RefreshTrustedIssuerKeys',
+]
 const CHANGING = METHODS.filter(
-  ({ path, method }) => path !== INTROSPECT && method.idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
+  ({ path, method }) =>
+    !WITHOUT_CHANGE.includes(path) && method.idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
 )
 /** Takes long between the gate and the change. */
 const SLOW = { 'iam.webkey.v2.WebKeyService/CreateWebKey': { config: { rsa: { bits: 'RSA_BITS_4096' } } } }
