@@ -132,6 +132,18 @@ describe('a personal access token', () => {
     await expectRefused()
   })
 
+  it('is refused with the scheme DPoP, as if it were bound to a key', async () => {
+    const response = await fetch(new URL('/iam.project.v2.ProjectService/ListProjects', instance.keyturn.listenUrl), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `DPoP ${token}` },
+      body: '{}',
+    })
+    expect({ status: response.status, text: await response.text() }).toMatchObject({
+      status: 401,
+      text: expect.stringContaining('not bound to a key'),
+    })
+  })
+
   it('gets no access token: it is no secret of the client', async () => {
     const { serviceUser } = await admin.users.getServiceUser({ userId })
     const form = { grant_type: 'client_credentials', client_id: serviceUser!.clientId, client_secret: token }

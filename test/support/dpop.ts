@@ -63,13 +63,19 @@ export function proofOf(
   )
 }
 
+type DpopUses = ConstructorParameters<typeof Dpop>[0]['uses']
+
 /** Checks proofs, and accepts each as often as it comes. */
-export function dpopFor(baseUrl: string, now: () => Date): Dpop {
+export function dpopFor(
+  baseUrl: string,
+  now: () => Date,
+  uses: DpopUses = { useAssertionOnce: async () => true },
+): Dpop {
   return new Dpop({
     baseUrl,
     verifier: createDpopProofVerifier(),
     nonces: TEST_INTEGRITY.dpopNonces,
-    uses: { useAssertionOnce: async () => true },
+    uses,
     digest: sha256,
     now,
   })

@@ -36,6 +36,16 @@ describe('generating a key pair', () => {
     expect(createPublicKey(privateKey).equals(publicKey)).toBe(true)
   })
 
+  it('leaves no private key in memory, also if it cannot be sealed', async () => {
+    const seen: Uint8Array[] = []
+    const seal = async (pkcs8: Uint8Array): Promise<string> => {
+      seen.push(pkcs8)
+      throw new Error('no')
+    }
+    await expect(createKeyPairGenerator({ ...sealer, seal }).generate(ed25519)).rejects.toThrow('no')
+    expect(seen.map((bytes) => bytes.every((byte) => byte === 0))).toEqual([true])
+  })
+
   it('makes one at a time: a quick one waits for the slow one before it', async () => {
     const generator = createKeyPairGenerator(sealer)
     const finished: string[] = []

@@ -45,4 +45,15 @@ describe('a DPoP proof', () => {
     expect(await verify({ nonce: minutesAgo(4), claims })).toMatchObject({ nextNonce: nonces.current(NOW) })
     await expect(verify({ nonce: minutesAgo(5), claims })).rejects.toMatchObject({ code: 'dpop_nonce_required' })
   })
+
+  it('is remembered for as long as it is accepted: until the nonce that it may have has ended [RFC 9449 §11.1]', async () => {
+    const ends: Date[] = []
+    const remembering = dpopFor(BASE_URL, () => NOW, {
+      useAssertionOnce: async (_id, expiresAt) => ends.push(expiresAt) > 0,
+    })
+    await remembering.useOnce(await verify({}))
+    const [end] = ends
+    expect(nonces.isValid(nonces.current(NOW), new Date(end!.getTime()))).toBe(false)
+    expect(end!.getTime() - NOW.getTime()).toBeGreaterThanOrEqual(120_000)
+  })
 })

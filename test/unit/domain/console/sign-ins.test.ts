@@ -6,6 +6,7 @@ import {
   endSession,
   isOpen,
   openSession,
+  openSessionOf,
   type SignIns,
 } from '../../../../src/domain/console/sign-ins.ts'
 
@@ -67,6 +68,13 @@ describe('a sign-in link', () => {
 })
 
 describe('a session', () => {
+  it.each([{ enabled: false }, undefined])('is not opened for a user like %j', (user) => {
+    const facts = { userId: 'a', origin: ORIGIN, sessionId: 's', hash: newHash(), clientAddress: '', clock: NOW }
+    const found = { ...NONE, users: { get: () => user } as never }
+    expect(() => openSessionOf(found, facts)).toThrow('you may not sign in here')
+    expect(openSessionOf(NONE, facts).session).toMatchObject({ userId: 'a' })
+  })
+
   it.each([
     ['in use', {}, 0, true],
     ['29 minutes idle', {}, 29 * 60, true],

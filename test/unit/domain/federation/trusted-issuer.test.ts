@@ -18,6 +18,13 @@ describe('trusting an issuer', () => {
     expect(issuer).toMatchObject({ algorithms: ASSERTION_ALGORITHMS, maxLifetimeSeconds: 3600, createdAt: NOW })
   })
 
+  it.each(['http://issuer.example', 'spiffe://issuer.example'])('discovers no keys of %s', (issuer) => {
+    const source = { kind: 'discovery', url: null, caCertificates: null, maxStalenessSeconds: 60 } as const
+    expect(() => addIssuer([], { ...facts(issuer), keys: { kind: 'fetched', source } }, WHEN)).toThrow(
+      expect.objectContaining({ code: 'trusted_issuer_invalid' }),
+    )
+  })
+
   it('works for 50 issuers, each of them once', () => {
     let issuers: readonly TrustedIssuer[] = []
     for (let count = 0; count < 50; count += 1) issuers = addIssuer(issuers, facts(`issuer-${count}`), WHEN)
@@ -38,6 +45,8 @@ describe('the trust domain of a SPIFFE ID [SPIFFE-ID §2]', () => {
     ['spiffe://shop.example/', undefined],
     ['spiffe://shop.example//checkout', undefined],
     ['spiffe://Shop.example/checkout', undefined],
+    ['spiffe://shop.example/ns/../admin', undefined],
+    ['spiffe://shop.example/.', undefined],
     ['spiffe://shop.example:1/checkout', undefined],
     ['spiffe://a@shop.example/checkout', undefined],
     ['https://shop.example/checkout', undefined],
