@@ -4,6 +4,7 @@
 import { SERVICE_AUDIENCE_SCOPE, STANDARD_SCOPES } from '../../src/domain/identities/token-grant.ts'
 import { ASSERTION_ALGORITHMS } from '../../src/domain/keys/assertion-algorithm.ts'
 import { KEY_ALGORITHM_NAMES } from '../../src/domain/keys/key-algorithm.ts'
+import { ASSERTION_TYPES } from '../../src/oauth/client-authentication/presented-credential.ts'
 import { discoveryDocument, protectedResourceDocument } from '../../src/oauth/documents/discovery.ts'
 import {
   CLIENT_AUTHENTICATION_METHODS,
@@ -11,8 +12,7 @@ import {
   MTLS_AUTHENTICATION_METHODS,
   OAUTH_PATHS,
 } from '../../src/oauth/endpoints.ts'
-import { TOO_MANY_FAILURES } from '../../src/oauth/errors.ts'
-import { ASSERTION_TYPES } from '../../src/oauth/federation/federated-form.ts'
+import { TOO_MANY_FAILURES } from '../../src/oauth/requests/answers.ts'
 import { type HeaderName, headersOf } from './headers.ts'
 import { type Json, refTo } from './json.ts'
 

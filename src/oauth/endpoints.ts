@@ -14,6 +14,9 @@ export const OAUTH_PATHS = {
   authorizationServer: '/.well-known/oauth-authorization-server',
 } as const
 
+/** The endpoints at which clients authenticate. */
+export type ClientEndpoint = 'token' | 'introspection' | 'revocation'
+
 /**
  * The published documents by path. The key set has three addresses: that of the specification, which discovery names, and two that
  * software without discovery assumes.

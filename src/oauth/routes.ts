@@ -2,26 +2,27 @@
  * The request handlers of the OAuth endpoints and of the description of the API.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { KeySnapshot } from '../app/keys/live-key-ring.ts'
 import { isUnchanged } from '../domain/entity-tag.ts'
 import type { HeaderList } from '../domain/header-list.ts'
-import type { RequestContext } from '../domain/ports/runtime.ts'
-import type { PublishedDocument } from './documents/published-document.ts'
-import { createSendUnavailable } from './error-responses.ts'
-import { createProviderEndpoint, createTokenEndpoint, type OAuthHandler } from './token/token-endpoint.ts'
-import type { TokenService } from './token-service.ts'
+import { discoveryDocument, protectedResourceDocument } from './documents/discovery.ts'
+import { keySetOf } from './documents/jwks.ts'
+import { type PublishedDocument, publishDocument } from './documents/published-document.ts'
+import { send, toAnswer, unavailable } from './requests/answers.ts'
+import { type ClientEndpointOptions, createClientEndpoints, type OAuthHandler } from './requests/client-endpoint.ts'
+import type { Form } from './requests/form.ts'
+import { createAccessTokenSigner } from './token/access-token-signer.ts'
 
 /** What the endpoints need. */
-export interface OAuthRoutesOptions {
-  readonly service: Pick<TokenService, 'current' | 'discovery' | 'protectedResource' | 'fastPath'>
+export interface OAuthOptions extends Omit<ClientEndpointOptions, 'signer'> {
   /** The description of the API. */
   readonly openApi: PublishedDocument
   /** How long clients may cache the key set, in seconds (Spec §8). */
   readonly jwksMaxAgeSeconds: number
-  /** Whether this replica's state is recent enough to be served. */
-  readonly isFresh: () => boolean
   /** How long ago the database confirmed this replica's state, in seconds. */
   readonly stalenessSeconds: () => number
-  readonly contexts: Pick<RequestContext, 'refused'>
+  /** Whether a token request is answered without oidc-provider. Default: if it is plain. */
+  readonly isPlain?: (form: Form) => boolean
 }
 
 /** The handlers of the endpoints. */
@@ -42,29 +43,48 @@ export interface OAuthRoutes {
   readonly openApi: OAuthHandler
 }
 
-/** Makes the handlers. */
-export function createOAuthRoutes(options: OAuthRoutesOptions): OAuthRoutes {
-  const { service, openApi, jwksMaxAgeSeconds, isFresh, stalenessSeconds, contexts } = options
+/** The OAuth side of a replica. */
+export interface OAuth {
+  readonly routes: OAuthRoutes
+  /** Serves another key ring from now on: a request that is being answered is signed with its key. */
+  switchTo(snapshot: KeySnapshot): void
+}
+
+/** Makes the endpoints, without a key ring yet. */
+export function createOAuth(options: OAuthOptions): OAuth {
+  const { issuer, openApi, jwksMaxAgeSeconds, isFresh, stalenessSeconds, isPlain } = options
+  const serve = ({ ring, signer }: KeySnapshot) => ({
+    keySet: publishDocument(keySetOf(ring)),
+    signer: signer === null ? null : createAccessTokenSigner(signer),
+  })
+  let current = serve({ ring: [], signer: null })
   const cacheControl = `public, max-age=${jwksMaxAgeSeconds}, must-revalidate`
-  const sendUnavailable = createSendUnavailable(contexts)
   const document = (pick: () => PublishedDocument): OAuthHandler => {
     return (req, res, headers) => {
-      if (!isFresh()) return sendUnavailable(req, res, headers)
+      if (!isFresh()) {
+        const refusal = toAnswer(unavailable(), options)
+        options.contexts.refused(req, refusal.code)
+        return send(res, refusal, headers)
+      }
       const { etag, body } = pick()
       const always = [...headers, 'cache-control', cacheControl, ...ageOf(stalenessSeconds()), 'etag', etag]
       if (isUnchanged(req.headers['if-none-match'], etag)) res.writeHead(304, always).end()
       else sendDocument(req, res, body, always)
     }
   }
-  const endpoint = { issuing: () => service.current.issuing, isFresh, contexts }
+  const discovery = publishDocument(discoveryDocument(issuer, options))
+  const protectedResource = publishDocument(protectedResourceDocument(issuer, options))
   return {
-    token: createTokenEndpoint({ ...endpoint, fastPath: service.fastPath }),
-    introspection: createProviderEndpoint(endpoint),
-    revocation: createProviderEndpoint(endpoint),
-    jwks: document(() => service.current.keySet),
-    discovery: document(() => service.discovery),
-    protectedResource: document(() => service.protectedResource),
-    openApi: document(() => openApi),
+    routes: {
+      ...createClientEndpoints({ ...options, signer: () => current.signer }, isPlain),
+      jwks: document(() => current.keySet),
+      discovery: document(() => discovery),
+      protectedResource: document(() => protectedResource),
+      openApi: document(() => openApi),
+    },
+    switchTo: (snapshot) => {
+      current = serve(snapshot)
+    },
   }
 }
 

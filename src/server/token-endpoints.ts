@@ -6,8 +6,7 @@ import { TokenRevocations } from '../app/identities/token-revocations.ts'
 import { verifyFederatedToken } from '../crypto/federated-token.ts'
 import { openApiDocument } from '../oauth/documents/openapi.ts'
 import { publishDocument } from '../oauth/documents/published-document.ts'
-import { createOAuthRoutes, type OAuthRoutes } from '../oauth/routes.ts'
-import { TokenService } from '../oauth/token-service.ts'
+import { createOAuth, type OAuthRoutes } from '../oauth/routes.ts'
 import { createCredentialUses } from '../storage/identities/credential-uses.ts'
 import { createIdentityStore } from '../storage/identities/identity-store.ts'
 import { createDpop } from './dpop.ts'
@@ -27,7 +26,7 @@ export function createTokenEndpoints(
   const secretUses = new SecretUses({ store: uses, canWrite: records.isOpen, clock: systemClock, log })
   stack.defer(() => secretUses.stop())
 
-  const service = new TokenService({
+  const { routes, switchTo } = createOAuth({
     issuer: baseUrl,
     tokenLifetimeSeconds: config.tokenLifetimeSeconds,
     assertionAudience: config.assertionAudience,
@@ -55,17 +54,13 @@ export function createTokenEndpoints(
     audit,
     contexts,
     log,
-  })
-  replica.onKeys((snapshot) => service.switchTo(snapshot))
-  const { jwksMaxAgeSeconds } = config
-  return createOAuthRoutes({
-    service,
     openApi: publishDocument(
       openApiDocument(baseUrl, { servesDeprecated: config.betaApi, servesConsole: config.console }),
     ),
-    jwksMaxAgeSeconds,
+    jwksMaxAgeSeconds: config.jwksMaxAgeSeconds,
     isFresh: () => replica.isFresh(),
     stalenessSeconds: () => replica.stalenessSeconds,
-    contexts,
   })
+  replica.onKeys(switchTo)
+  return routes
 }

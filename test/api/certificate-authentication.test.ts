@@ -214,7 +214,7 @@ describe('a token request without a secret', () => {
   it('is refused without a client_id, which is required, and with another project in it [RFC 8705 §2]', async () => {
     const own = certificateOf()
     const robot = await robotWith({ thumbprint: own.thumbprint })
-    expect(await seen(await post({ grant_type: 'client_credentials' }, own))).toEqual(refusal(400, 'invalid_request'))
+    expect(await seen(await post({ grant_type: 'client_credentials' }, own))).toEqual(refusal(401, 'invalid_client'))
     const elsewhere = { ...request(robot), client_id: `${robot.userId}@keyturn` }
     expect(await seen(await post(elsewhere, own))).toEqual(refusal(400, 'unauthorized_client'))
   })

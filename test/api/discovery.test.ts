@@ -83,7 +83,7 @@ describe.each(ADDRESSES)('the discovery document at %s', (address) => {
   it('names addresses that answer', async () => {
     const document = (await (await instance.fetch(address)).json()) as Record<string, string>
     expect((await fetch(document.jwks_uri!)).status).toBe(200)
-    expect((await fetch(document.token_endpoint!, { method: 'POST' })).status).toBe(400)
+    expect((await fetch(document.token_endpoint!, { method: 'POST' })).status).toBe(401)
   })
 
   it('does not believe what a request says about the host', async () => {

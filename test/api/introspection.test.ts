@@ -9,7 +9,15 @@ import { type Administration, administrationOf } from '../support/administration
 import { newProofKey, proofOf } from '../support/dpop.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
-import { formOf, type OAuthInstance, type Robot, refusal, seen, startOAuthInstance } from '../support/oauth-instance.ts'
+import {
+  basicCredentials,
+  formOf,
+  type OAuthInstance,
+  type Robot,
+  refusal,
+  seen,
+  startOAuthInstance,
+} from '../support/oauth-instance.ts'
 import { type SeededProject, seedProject } from '../support/seed.ts'
 
 const BILLING = 'https://billing.example'
@@ -158,6 +166,14 @@ describe('the introspection endpoint [RFC 7662 §2]', () => {
     expect(await (await post(form)).json()).toMatchObject({ active: true })
     expect(await seen(await post(form))).toEqual(refusal(401, 'invalid_client'))
   })
+
+  it('lets nothing keep its answers', async () => {
+    for (const token of [await tokenFor(robot), 'unknown']) {
+      const response = await post({ ...credentialsOf(billingService), token })
+      expect(await seen(response)).toMatchObject({ status: 200, cacheControl: 'no-store', pragma: 'no-cache' })
+      expect(response.headers.get('access-control-allow-origin')).toBeNull()
+    }
+  })
 })
 
 describe('a token that is not active [RFC 7662 §2.2]', () => {
@@ -242,6 +258,27 @@ describe('a request for introspection that is refused [RFC 7662 §2.3]', () => {
     await admin.users.disableServiceUser({ userId: caller.userId })
     const response = await post({ ...credentialsOf(caller), token: await tokenFor(robot) })
     expect(await seen(response)).toEqual(refusal(401, 'invalid_client'))
+  })
+
+  it('has no token, two tokens, or no credentials', async () => {
+    const credentials = Object.entries(credentialsOf(billingService))
+    const twice: [string, string][] = [...credentials, ['token', 'a'], ['token', 'b']]
+    for (const form of [credentials, twice]) {
+      expect(await seen(await post(form))).toEqual(refusal(400, 'invalid_request'))
+    }
+    expect(await seen(await post([['token', 'a']]))).toEqual(refusal(401, 'invalid_client'))
+  })
+
+  it('is no POST with a form', async () => {
+    expect((await instance.fetch('/oauth/v2/introspect')).status).toBe(405)
+    const json = { 'content-type': 'application/json' }
+    const authorization = basicCredentials(billingService.clientId, billingService.clientSecret)
+    const response = await instance.fetch('/oauth/v2/introspect', {
+      method: 'POST',
+      headers: { ...json, authorization },
+      body: '{"token":"a"}',
+    })
+    expect(await seen(response)).toEqual(refusal(400, 'invalid_request'))
   })
 
   it('counts for the same limit as failed token requests', async () => {

@@ -21,8 +21,7 @@ import { createAddressReader } from '../../src/http/requests/client-address.ts'
 import { RequestContexts } from '../../src/http/requests/request-context.ts'
 import { createRouter, notFound, type Route } from '../../src/http/requests/router.ts'
 import { publishDocument } from '../../src/oauth/documents/published-document.ts'
-import { createOAuthRoutes } from '../../src/oauth/routes.ts'
-import { TokenService } from '../../src/oauth/token-service.ts'
+import { createOAuth } from '../../src/oauth/routes.ts'
 import { systemClock, systemTime } from '../../src/server/system-clock.ts'
 import { createInstanceInitializer } from '../../src/storage/instance/instance-initializer.ts'
 import { createInstanceReader } from '../../src/storage/instance/instance-reader.ts'
@@ -82,7 +81,7 @@ beforeAll(async () => {
     maxStalenessSeconds: 300,
   })
   const contexts = new RequestContexts(createAddressReader([]))
-  const service = new TokenService({
+  const { routes, switchTo } = createOAuth({
     issuer: ISSUER,
     assertionAudience: 'issuer',
     acceptsZitadelScopes: false,
@@ -103,8 +102,12 @@ beforeAll(async () => {
     audit: { refuse: () => {} },
     secretUses: { note: () => {} },
     log,
+    openApi: publishDocument({}),
+    jwksMaxAgeSeconds: 300,
+    isFresh: () => true,
+    stalenessSeconds: () => 0,
   })
-  replica.onKeys((snapshot) => service.switchTo(snapshot))
+  replica.onKeys(switchTo)
   await replica.start()
   const userId = administrator.clientId.split('@')[0]!
   const { keyId } = replica.keys().ring[0]!
@@ -133,18 +136,10 @@ beforeAll(async () => {
     maxWebKeys: 50,
   })
 
-  const { token } = createOAuthRoutes({
-    service,
-    openApi: publishDocument({}),
-    jwksMaxAgeSeconds: 300,
-    isFresh: () => true,
-    stalenessSeconds: () => 0,
-    contexts,
-  })
   const handler = createRouter({
     routes: new Map<string, Route>([
-      [KEY_SET, { methods: { GET: (_req, res) => void res.end(service.current.keySet.body) }, cors: null }],
-      ['/oauth/v2/token', { methods: { POST: token }, cors: null }],
+      [KEY_SET, { methods: { GET: routes.jwks }, cors: null, sendsHeaders: true }],
+      ['/oauth/v2/token', { methods: { POST: routes.token }, cors: null, sendsHeaders: true }],
     ]),
     fallback: notFound,
     maxBodyBytes: 65_536,

@@ -154,6 +154,11 @@ describe('a client assertion [RFC 7523 §3]', () => {
     expect(answer).toMatchObject({ status: 200, body: { token_type: 'Bearer', scope: 'openid' } })
   })
 
+  it('may come with the client_id that it names, and asks for scopes like any other request [Spec §4.1]', async () => {
+    const form = { ...formWith(await assertionOf(robot)), client_id: robot.clientId, scope: 'openid email' }
+    expect(await seen(await instance.postForm(form))).toMatchObject({ status: 200, body: { scope: 'openid email' } })
+  })
+
   it.each<[string, Record<string, unknown>, string]>([
     ['another server as aud', { aud: 'https://elsewhere.example' }, AUD],
     ['the token endpoint as aud', { aud: 'TOKEN_ENDPOINT' }, AUD],
@@ -171,7 +176,7 @@ describe('a client assertion [RFC 7523 §3]', () => {
     ['an exp that is more than an hour away', { exp: now() + HOUR + 300 }, 'exp must be at most 3600 seconds away'],
     ['an exp far beyond all time', { exp: 1e300 }, 'exp must be at most 3600 seconds away'],
     ['an exp that is a text', { exp: String(now() + 60) }, 'exp must be a number'],
-    ['no exp', { exp: undefined }, 'exp must be there'],
+    ['no exp', { exp: undefined }, 'exp must be a number'],
     ['an iat in the future', { iat: now() + 300 }, 'iat must not lie in the future'],
     ['an iat that is a text', { iat: 'now' }, 'iat must be a number'],
     ['an nbf in the future', { nbf: now() + 300 }, 'nbf must not lie in the future'],
@@ -218,7 +223,7 @@ describe('a client assertion [RFC 7523 §3]', () => {
     ['an exp that is no number', { exp: 'soon' }],
     ['iat', { iat: now() + 300 }],
     ['jti', { jti: 'x'.repeat(201) }],
-  ])('is not told about %s before its signature is good, and nobody is told who exists', async (_, claims) => {
+  ])('is told about %s in the same words whoever it names, and whoever signed it', async (_, claims) => {
     const stranger = { clientId: `${randomUUID()}@billing` }
     const withoutKeys = await instance.addRobot()
     const disabled = await robotWithKey(key.publicKey, { enabled: false })
@@ -227,16 +232,47 @@ describe('a client assertion [RFC 7523 §3]', () => {
       await assertionOf(stranger, claims),
       await assertionOf(withoutKeys, claims),
       await assertionOf(disabled, claims, { privateKey: ec().privateKey }),
-      // Its signature is good, and it may learn no more than that it is refused.
-      await assertionOf(disabled, {}),
       await assertionOf(disabled, claims),
     ]
-    for (const assertion of assertions) {
-      expect((await seen(await present(assertion))).body).toEqual({
-        error: 'invalid_client',
-        error_description: 'client authentication failed',
-      })
+    const bodies = await Promise.all(assertions.map(async (assertion) => (await seen(await present(assertion))).body))
+    for (const body of bodies) expect(body).toEqual(bodies[0])
+    expect((await seen(await present(await assertionOf(disabled, {})))).body).toEqual({
+      error: 'invalid_client',
+      error_description: 'client authentication failed',
+    })
+  })
+
+  it('is told of a claim that is not there in the same words whoever it names: that is seen without a key', async () => {
+    const stranger = { clientId: `${randomUUID()}@billing` }
+    for (const claim of ['exp', 'jti', 'iss', 'aud']) {
+      const bodies = [
+        (await seen(await present(await assertionOf(robot, { [claim]: undefined })))).body,
+        (await seen(await present(await assertionOf(stranger, { [claim]: undefined })))).body,
+      ]
+      expect(bodies[0]).toEqual(bodies[1])
     }
+  })
+
+  it.each<[string, () => Promise<string>]>([
+    ['another key', () => assertionOf(robot, {}, { privateKey: ec().privateKey })],
+    ['a kid that the user has not', () => assertionOf(robot, {}, { kid: 'another' })],
+    ['the secret (HS256)', () => assertionOf(robot, {}, { alg: 'HS256', privateKey: Buffer.from(robot.clientSecret) })],
+    [
+      'the public key as a secret (HS256)',
+      () => assertionOf(robot, {}, { alg: 'HS256', privateKey: key.publicKey.export({ format: 'der', type: 'spki' }) }),
+    ],
+    [
+      'the signature of another assertion',
+      async () => withSignatureOf(await assertionOf(robot), await assertionOf(robot)),
+    ],
+    [
+      'a key of another kind',
+      () => assertionOf(robot, {}, { alg: 'EdDSA', privateKey: generateKeyPairSync('ed25519').privateKey }),
+    ],
+  ])('is refused as invalid_client when it is signed with %s', async (_, make) => {
+    const answer = await seen(await present(await make()))
+    expect(answer).toEqual(refusal(401, 'invalid_client'))
+    expect(answer.body).toEqual({ error: 'invalid_client', error_description: 'client authentication failed' })
   })
 
   it.each([
@@ -268,6 +304,24 @@ describe('a client assertion [RFC 7523 §3]', () => {
     expect(await seen(await present(assertion))).toEqual(refusal(401, 'invalid_client'))
   })
 
+  it.each<[string, () => Promise<string>]>([
+    ['the algorithm none', async () => unsigned(await assertionOf(robot), { alg: 'none' })],
+    ['an algorithm, and no signature', async () => (await assertionOf(robot)).replace(/[^.]+$/, '')],
+  ])('is refused as invalid_client without a signature, with %s', async (_, make) => {
+    expect(await seen(await present(await make()))).toEqual(refusal(401, 'invalid_client'))
+  })
+
+  it('is refused as invalid_client with padding [RFC 7515 §2]', async () => {
+    const padded = `${await assertionOf(robot)}==`
+    const answer = await seen(await present(padded))
+    expect(answer).toEqual(refusal(401, 'invalid_client'))
+    expect(answer.body).toMatchObject({ error_description: 'the assertion must be base64url without padding' })
+  })
+
+  it.each(['', 'nonsense', 'a.b.c', '..', '{}'])('is refused as invalid_client when it is %j', async (assertion) => {
+    expect(await seen(await present(assertion))).toEqual(refusal(401, 'invalid_client'))
+  })
+
   it('is refused as invalid_request without its type, with another, and for another client_id', async () => {
     const { client_assertion_type: _, ...withoutType } = formWith(await assertionOf(robot))
     const answers = [
@@ -285,6 +339,12 @@ describe('a client assertion [RFC 7523 §3]', () => {
     const authorization = basicCredentials(robot.clientId, robot.clientSecret)
     const header = await instance.postForm(formWith(await assertionOf(robot)), { authorization })
     expect(await seen(header)).toEqual(refusal(400, 'invalid_request'))
+  })
+
+  it('does not take anything from a user with secrets only', async () => {
+    const user = await instance.addRobot()
+    expect(await seen(await present(await assertionOf(user)))).toEqual(refusal(401, 'invalid_client'))
+    expect((await instance.requestToken(user)).status).toBe(200)
   })
 })
 
@@ -338,6 +398,14 @@ describe('using an assertion again', () => {
     }
   })
 
+  it('is not mixed up with an assertion of another client that has the same jti', async () => {
+    const other = await robotWithKey(key.publicKey)
+    const jti = randomUUID()
+    expect(await statusOf(assertionOf(robot, { jti }))).toBe(200)
+    expect(await statusOf(assertionOf(other, { jti }))).toBe(200)
+    expect(await statusOf(assertionOf(robot, { jti }))).toBe(401)
+  })
+
   it('is possible after a refusal that came before the assertion was good', async () => {
     const jti = randomUUID()
     expect(await statusOf(assertionOf(robot, { jti }, { privateKey: ec().privateKey }))).toBe(401)
@@ -369,11 +437,35 @@ describe('the keys of a user', () => {
     }
   })
 
+  it('can be named by the kid that they have, by the id that Keyturn gave them, or not at all', async () => {
+    const [named, unnamed] = [ec(), ec()]
+    const user = await instance.addRobot()
+    await addKey(user.userId, named.publicKey, { kid: 'mine' })
+    const keyId = await addKey(user.userId, unnamed.publicKey)
+
+    expect(await statusOf(assertionOf(user, {}, { ...named, kid: 'mine' }))).toBe(200)
+    expect(await statusOf(assertionOf(user, {}, { ...unnamed, kid: keyId }))).toBe(200)
+    expect(await statusOf(assertionOf(user, {}, named))).toBe(200)
+    expect(await statusOf(assertionOf(user, {}, unnamed))).toBe(200)
+    expect(await statusOf(assertionOf(user, {}, { ...named, kid: keyId }))).toBe(401)
+  })
+
   it('sign with the algorithm that they are for, if they name one', async () => {
     const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
     const user = await robotWithKey(rsa.publicKey, { alg: 'PS256' })
     expect(await statusOf(assertionOf(user, {}, { ...rsa, alg: 'PS256' }))).toBe(200)
     expect(await statusOf(assertionOf(user, {}, { ...rsa, alg: 'RS256' }))).toBe(401)
+  })
+
+  it('sign as EdDSA or as Ed25519, whichever they name [RFC 9864]', async () => {
+    const ed25519 = generateKeyPairSync('ed25519')
+    const user = await robotWithKey(ed25519.publicKey, { alg: 'EdDSA' })
+    expect(await statusOf(assertionOf(user, {}, { ...ed25519, alg: 'EdDSA' }))).toBe(200)
+    expect(await statusOf(assertionOf(user, {}, { ...ed25519, alg: 'Ed25519' }))).toBe(200)
+  })
+
+  it('leave the secrets of the user alone', async () => {
+    expect((await instance.requestToken(robot)).status).toBe(200)
   })
 })
 
@@ -399,6 +491,23 @@ describe('a client with an assertion, like one with a secret [Spec §7]', () => 
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
   })
 
+  it('gets it for every algorithm, whether or not it exists', async () => {
+    const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
+    const signers: [string, KeyObject][] = [
+      ...['RS256', 'RS512', 'PS256', 'PS512'].map((alg): [string, KeyObject] => [alg, rsa.privateKey]),
+      ['ES256', key.privateKey],
+      ['ES384', generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey],
+      ['ES512', generateKeyPairSync('ec', { namedCurve: 'P-521' }).privateKey],
+      ['EdDSA', generateKeyPairSync('ed25519').privateKey],
+    ]
+    for (const [alg, privateKey] of signers) {
+      const answer = await seen(
+        await present(await assertionOf({ clientId: `${randomUUID()}@billing` }, {}, { alg, privateKey })),
+      )
+      expect(answer).toEqual(refusal(401, 'invalid_client'))
+    }
+  })
+
   it('is told unauthorized_client when the grant is not enabled for it', async () => {
     const user = await robotWithKey(key.publicKey, { clientCredentialsEnabled: false })
     expect(await seen(await present(await assertionOf(user)))).toEqual(refusal(400, 'unauthorized_client'))
@@ -407,6 +516,24 @@ describe('a client with an assertion, like one with a secret [Spec §7]', () => 
   it('is told unauthorized_client when it names a project that is not its own', async () => {
     const elsewhere = { clientId: `${robot.userId}@elsewhere` }
     expect(await seen(await present(await assertionOf(elsewhere)))).toEqual(refusal(400, 'unauthorized_client'))
+  })
+
+  it('is told invalid_client once it has been deleted', async () => {
+    const user = await robotWithKey(key.publicKey)
+    expect(await statusOf(assertionOf(user))).toBe(200)
+    await change(instance.database, async (trx) => {
+      await trx.deleteFrom('service_users').where('user_id', '=', user.userId).execute()
+    })
+    await eventually(async () => {
+      expect(await seen(await present(await assertionOf(user)))).toEqual(refusal(401, 'invalid_client'))
+    })
+  })
+
+  it('is told invalid_scope for a scope that it has no access to', async () => {
+    const answer = await seen(
+      await instance.postForm({ ...formWith(await assertionOf(robot)), scope: 'no-such-scope' }),
+    )
+    expect(answer).toEqual(refusal(400, 'invalid_scope'))
   })
 })
 
@@ -426,10 +553,19 @@ describe('the discovery document', () => {
   })
 })
 
+/** An assertion with another header and no signature. */
+function unsigned(assertion: string, header: object): string {
+  return `${Buffer.from(JSON.stringify(header)).toString('base64url')}.${assertion.split('.')[1]}.`
+}
+
 /** The claims of an assertion, signed with these members in the header, whatever they are. */
 function withHeader(assertion: string, header: object): string {
   const protectedHeader = Buffer.from(JSON.stringify({ alg: 'ES256', ...header })).toString('base64url')
   const input = `${protectedHeader}.${assertion.split('.')[1]}`
   const signature = sign('sha256', Buffer.from(input), { key: key.privateKey, dsaEncoding: 'ieee-p1363' })
   return `${input}.${signature.toString('base64url')}`
+}
+
+function withSignatureOf(assertion: string, other: string): string {
+  return `${assertion.slice(0, assertion.lastIndexOf('.'))}${other.slice(other.lastIndexOf('.'))}`
 }

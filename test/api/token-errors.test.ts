@@ -1,4 +1,6 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { SignJWT } from 'jose'
 import {
   basicCredentials,
   formOf,
@@ -12,6 +14,7 @@ import { seedProject, seedSecret } from '../support/seed.ts'
 
 const YESTERDAY = new Date(Date.now() - 86_400_000)
 const WRONG_SECRET = 'not the secret'
+const JWT_BEARER = { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' }
 
 let instance: OAuthInstance
 let robot: Robot
@@ -69,10 +72,64 @@ describe('a client whose credentials are not good [Spec §7]', () => {
     expect(answer.body).toEqual({ error: 'invalid_client', error_description: 'client authentication failed' })
   })
 
+  it('is challenged alike whatever it tried [RFC 9110 §15.5.2]', async () => {
+    const assertion = {
+      client_assertion: await new SignJWT({
+        iss: robot.clientId,
+        sub: robot.clientId,
+        aud: instance.keyturn.baseUrl,
+        jti: 'x',
+      })
+        .setProtectedHeader({ alg: 'ES256' })
+        .setExpirationTime('1m')
+        .sign(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey),
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    }
+    const grant = { grant_type: 'client_credentials' }
+    const basic = { authorization: basicCredentials(robot.clientId, WRONG_SECRET) }
+    const answers = [
+      await instance.postForm(grant, basic),
+      await instance.requestToken({ ...robot, clientSecret: WRONG_SECRET }),
+      await instance.postForm({ ...grant, ...assertion }),
+      await instance.postForm({ ...grant, client_id: robot.clientId }),
+    ]
+    for (const { status, headers } of answers) {
+      expect({ status, challenge: headers.get('www-authenticate') }).toEqual({
+        status: 401,
+        challenge: `Basic realm="${instance.keyturn.baseUrl}", error="invalid_client", error_description="client authentication failed"`,
+      })
+    }
+  })
+
   it.each(['client_secret', 'client_id'])('is refused without %s [Spec §4.1]', async (field) => {
     const { [field as 'client_id']: _, ...form } = formOf(robot)
     const answer = await seen(await instance.postForm(form))
-    expect(answer).toEqual(field === 'client_id' ? refusal(400, 'invalid_request') : refusal(401, 'invalid_client'))
+    expect(answer).toEqual(refusal(401, 'invalid_client'))
+  })
+
+  describe.each(['/oauth/v2/token', '/oauth/v2/introspect', '/oauth/v2/revoke'])('at %s', (path) => {
+    const post = (headers: Record<string, string> = {}, form: Record<string, string> = {}) =>
+      instance.fetch(path, {
+        method: 'POST',
+        body: new URLSearchParams({ grant_type: 'client_credentials', token: 'x', ...form }),
+        headers,
+      })
+
+    it.each<[string, Record<string, string>, Record<string, string>]>([
+      ['no credential at all', {}, {}],
+      ['a client_id alone', {}, { client_id: 'someone' }],
+      ['a secret alone', {}, { client_secret: 'x' }],
+      ['the scheme Digest', { authorization: 'Digest username="x"' }, {}],
+      ['the scheme Bearer', { authorization: 'Bearer x' }, {}],
+      ['Basic without a colon', { authorization: `Basic ${btoa('x')}` }, {}],
+      ['Basic that is no base64', { authorization: 'Basic !' }, {}],
+      ['an assertion that is no JWT', {}, { ...JWT_BEARER, client_assertion: 'abc' }],
+      ['an assertion that is three parts of nothing', {}, { ...JWT_BEARER, client_assertion: 'a.b.c' }],
+    ])('is told invalid_client, and challenged, with %s [RFC 6749 §5.2, RFC 7523 §3.2]', async (_, headers, form) => {
+      const response = await post(headers, form)
+      expect(response.headers.get('www-authenticate')).toMatch(/^Basic realm="[^"]+", error="invalid_client"/)
+      expect(await seen(response)).toEqual(refusal(401, 'invalid_client'))
+    })
   })
 
   it('is not told whether its scope, its grant or its project would have been right', async () => {
@@ -121,6 +178,14 @@ describe('a client that has proved its secret [Spec §7]', () => {
     expect(answer).toEqual(refusal(400, 'unsupported_grant_type'))
   })
 
+  it.each(['urn:elsewhere', 'https://elsewhere.example', 'not a URI', '/oauth/v2/token', '#'])(
+    'is told invalid_target for the resource %j [RFC 8707 §2]',
+    async (resource) => {
+      const answer = await seen(await instance.postForm({ ...formOf(robot), resource }))
+      expect(answer).toEqual(refusal(400, 'invalid_target'))
+    },
+  )
+
   it('may name this service as the resource, and no other besides it [RFC 8707 §2]', async () => {
     const { baseUrl } = instance.keyturn
     expect((await instance.postForm({ ...formOf(robot), resource: baseUrl })).status).toBe(200)
@@ -128,4 +193,13 @@ describe('a client that has proved its secret [Spec §7]', () => {
     const both = [...Object.entries(formOf(robot)), ['resource', baseUrl], ['resource', 'urn:elsewhere']]
     expect(await seen(await instance.postForm(both as [string, string][]))).toEqual(refusal(400, 'invalid_target'))
   })
+
+  it.each(['/', '/oauth/v2/token', '.elsewhere.example', '?x', ' '])(
+    'is told invalid_target for the resource that is the URL of this service with %j behind it [RFC 8707 §2]',
+    async (suffix) => {
+      const resource = instance.keyturn.baseUrl + suffix
+      const answer = await seen(await instance.postForm({ ...formOf(robot), resource }))
+      expect(answer).toEqual(refusal(400, 'invalid_target'))
+    },
+  )
 })

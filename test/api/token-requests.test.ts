@@ -65,21 +65,47 @@ describe('a token request [Spec §4.1]', () => {
     },
   )
 
+  it('ignores fields that it does not know [RFC 6749 §3.2]', async () => {
+    const form = [...Object.entries(formOf(robot)), ['audience', 'a'], ['audience', 'b'], ['request', 'x']]
+    expect((await instance.postForm(form as [string, string][])).status).toBe(200)
+  })
+
+  it('does not take its fields from the query', async () => {
+    const query = new URLSearchParams(formOf(robot))
+    const answer = await seen(await instance.fetch(`${TOKEN}?${query}`, { method: 'POST', headers: FORM }))
+    expect(answer).toEqual(refusal(401, 'invalid_client'))
+  })
+
+  it('may say which character set its form has', async () => {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=UTF-8' }
+    const body = String(new URLSearchParams(formOf(robot)))
+    expect((await instance.fetch(TOKEN, { method: 'POST', headers, body })).status).toBe(200)
+  })
+
   it.each<[string, Record<string, string>, () => NonNullable<RequestInit['body']> | null]>([
     ['JSON', { 'content-type': 'application/json' }, () => JSON.stringify(formOf(robot))],
     ['no content type', {}, () => new TextEncoder().encode(String(new URLSearchParams(formOf(robot))))],
     ['text', { 'content-type': 'text/plain' }, () => String(new URLSearchParams(formOf(robot)))],
     ['a content type that is none', { 'content-type': ';;;' }, () => String(new URLSearchParams(formOf(robot)))],
     ['multipart', {}, () => Object.entries(formOf(robot)).reduce(append, new FormData())],
+  ])('is refused as invalid_request with %s for a body', async (_, headers, body) => {
+    const answer = await seen(await instance.fetch(TOKEN, { method: 'POST', headers, body: body() }))
+    expect(answer).toEqual(refusal(400, 'invalid_request'))
+  })
+
+  it.each<[string, Record<string, string>, () => NonNullable<RequestInit['body']> | null]>([
     ['an empty form', FORM, () => ''],
     ['nothing', {}, () => null],
     ['separators only', FORM, () => '&&==&=&'],
     ['bytes that are no text', FORM, () => new Uint8Array([0, 255, 254, 61, 200])],
     ['an unknown character set', { 'content-type': `${FORM['content-type']}; charset=klingon` }, () => 'a=b'],
-  ])('is refused as invalid_request with %s for a body', async (_, headers, body) => {
-    const answer = await seen(await instance.fetch(TOKEN, { method: 'POST', headers, body: body() }))
-    expect(answer).toEqual(refusal(400, 'invalid_request'))
-  })
+  ])(
+    'is refused as invalid_client, without a credential, with %s for a body [RFC 6749 §5.2]',
+    async (_, headers, body) => {
+      const answer = await seen(await instance.fetch(TOKEN, { method: 'POST', headers, body: body() }))
+      expect(answer).toEqual(refusal(401, 'invalid_client'))
+    },
+  )
 
   it('is refused with 415 with a compressed form for a body [RFC 9110 §15.5.16]', async () => {
     const headers = { ...FORM, 'content-encoding': 'gzip' }
@@ -156,9 +182,9 @@ describe('the Authorization header of a token request', () => {
     ['more than one part', `Basic ${btoa('robot:secret')} more`],
     ['another scheme', 'Bearer abc'],
     ['nonsense', '::::'],
-  ])('is refused as invalid_request with %s', async (_, authorization) => {
+  ])('is refused as invalid_client with %s [RFC 6749 §5.2]', async (_, authorization) => {
     const answer = await seen(await instance.postForm(grant, { authorization }))
-    expect(answer).toEqual(refusal(400, 'invalid_request'))
+    expect(answer).toEqual(refusal(401, 'invalid_client'))
   })
 })
 

@@ -4,25 +4,14 @@
  * Every failure includes one read of the database (`claimed-user.ts`). The remaining differences, such as between a row that exists
  * and one that does not, are hidden by responding at multiples of 50 ms only.
  */
-import type { IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 
 /** In milliseconds since the authentication began. With a database nearby, all failures are answered at the first multiple. */
 const QUANTUM = 50
 
-const STARTED_AT = Symbol('startedAt')
-
-type AuthenticatedRequest = IncomingMessage & { [STARTED_AT]?: number }
-
-/** Starts the clock of a request. Later calls change nothing. */
-export function startAuthentication(req: AuthenticatedRequest): void {
-  req[STARTED_AT] ??= performance.now()
-}
-
-/** Waits until a failure may be answered. */
-export async function delayRefusal(req: AuthenticatedRequest): Promise<void> {
-  const now = performance.now()
-  await delay(refusalDelay(now - (req[STARTED_AT] ?? now)))
+/** Waits until a failure may be answered. @param startedAt When the authentication began, by `performance.now()`. */
+export async function delayRefusal(startedAt: number): Promise<void> {
+  await delay(refusalDelay(performance.now() - startedAt))
 }
 
 /** How long to delay a failure that took so many milliseconds. */

@@ -1,8 +1,5 @@
 /**
  * The public key set: the keys of all states, public members only (Spec §4.2).
- *
- * oidc-provider publishes the same keys, which a test compares. This document is serialized once and has a validator and a cache
- * time.
  */
 import type { PublicJwk } from '../../domain/keys/key-algorithm.ts'
 import type { KeyRing } from '../../domain/keys/key-ring.ts'

@@ -9,8 +9,9 @@ import { formatClientId } from '../../domain/identities/client-id.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { FederatedTokenVerifier, FederatedVerification } from '../../domain/ports/federation.ts'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
-import type { ClaimedUser, ClientDirectory } from '../client-authentication/claimed-user.ts'
-import type { FederatedAssertion } from './federated-form.ts'
+import type { ClaimedUser } from '../client-authentication/claimed-user.ts'
+import type { ClientDirectory } from '../client-authentication/client-authentication.ts'
+import type { FederatedAssertion } from '../client-authentication/presented-credential.ts'
 
 /** What is known of other issuers. */
 export interface Federation extends FederatedTokenVerifier {
@@ -92,7 +93,7 @@ export class FederatedProof {
   #identify(claimed: ClaimedUser, token: FederatedToken): boolean {
     const { user } = claimed
     const identity = isEnabled(user) ? identityOf(user, token, this.#options.issuer) : undefined
-    if (identity !== undefined) claimed.proof = { kind: 'federated', identityId: identity.identityId }
+    if (identity !== undefined) claimed.proof = { kind: 'federated_jwt', identityId: identity.identityId }
     return identity !== undefined
   }
 

@@ -17,8 +17,8 @@ describe('a claimed user', () => {
     [['a', 'gone'], false],
     [[], false],
   ])('with the keys a and b, whose request proved the keys %j: %j', (keyIds, proved) => {
-    const user = new ClaimedUser(withKeys('a', 'b'), null)
-    user.proof = { kind: 'key', keyIds }
-    expect(user.hasProved(NOW)).toBe(proved)
+    const user = new ClaimedUser('billing', withKeys('a', 'b'), null)
+    user.proof = { kind: 'private_key_jwt', keyIds }
+    expect(user.isProvedFor(user.proved, NOW)).toBe(proved)
   })
 })

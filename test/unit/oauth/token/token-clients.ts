@@ -16,7 +16,8 @@ import { type Clients, tokenRequests } from './token-requests.ts'
 import { startTokenServer, THUMBPRINT } from './token-server.ts'
 
 export const ISSUER = 'http://localhost:1'
-export const NOW = new Date('2030-01-01T12:00:30.500Z')
+/** About that of this machine, by which oidc-provider goes. */
+export const NOW = new Date()
 const PROJECT = '7f1de9e9-7c63-4f0c-8bb3-111111111111'
 const OTHER_PROJECT = '7f1de9e9-7c63-4f0c-8bb3-222222222222'
 const FOREIGN_PROJECT = '7f1de9e9-7c63-4f0c-8bb3-333333333333'
@@ -60,7 +61,7 @@ function addUser(last: number, more: Partial<ServiceUser> = {}): string {
 
 export const clientId = addUser(1)
 const assert = (audience: string, { privateKey }: typeof userKey) =>
-  new SignJWT({ iss: clientId, sub: clientId, aud: audience, jti: 'once', exp: NOW.getTime() / 1000 + 60 })
+  new SignJWT({ iss: clientId, sub: clientId, aud: audience, jti: 'once', exp: Math.floor(NOW.getTime() / 1000) + 60 })
     .setProtectedHeader({ alg: 'ES256' })
     .sign(privateKey)
 

@@ -11,8 +11,6 @@ export interface TokenRequestCase {
   readonly body: string | Uint8Array
   /** Whether the body comes without its length. */
   readonly chunked?: boolean
-  /** Whether the fast path answers it. */
-  readonly plain?: boolean
 }
 
 /** Who can make requests, and what they may ask for. */
@@ -59,10 +57,9 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
   const post = (name: string, fields: Fields, more: Partial<TokenRequestCase> = {}): TokenRequestCase => {
     return { name, body: encode(fields), ...more }
   }
-  const header = (name: string, value: string, fields: Fields = GRANT, plain = false): TokenRequestCase => {
-    return { name, body: encode(fields), headers: { authorization: value }, plain }
+  const header = (name: string, value: string, fields: Fields = GRANT): TokenRequestCase => {
+    return { name, body: encode(fields), headers: { authorization: value } }
   }
-  const plain = { plain: true }
 
   const grantedScopes = [
     ...STANDARD_SCOPES,
@@ -100,8 +97,8 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
   const form = 'application/x-www-form-urlencoded'
 
   return [
-    post('the usual one', own, plain),
-    post('a client with settings for its tokens', { ...own, client_id: clients.withSettings }, plain),
+    post('the usual one', own),
+    post('a client with settings for its tokens', { ...own, client_id: clients.withSettings }),
     post('without a length', own, { chunked: true }),
     post('a client whose tokens are bound to its certificate', { ...own, client_id: clients.certificateBound }),
     post('the same with a scope', {
@@ -113,11 +110,11 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
       post(
         `the same with a certificate that is ${kind}`,
         { ...own, client_id: clients.certificateBound },
-        { headers: { 'x-certificate': kind }, plain: kind === 'none' },
+        { headers: { 'x-certificate': kind } },
       ),
     ),
     ...['none', 'unreadable'].map((kind) =>
-      post(`a certificate that is ${kind}`, own, { headers: { 'x-certificate': kind }, ...plain }),
+      post(`a certificate that is ${kind}`, own, { headers: { 'x-certificate': kind } }),
     ),
     ...[clients.certified, clientId, clients.unknown, clients.disabled, ''].map((client_id) =>
       post(`a certificate and no secret: ${client_id}`, { ...GRANT, client_id }),
@@ -136,11 +133,11 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
       client_id: clients.certificateBound,
       client_secret: 'wrong',
     }),
-    header('the usual one with HTTP Basic', authorization, GRANT, true),
-    header('HTTP Basic and a scope', authorization, { ...GRANT, scope: 'openid email' }, true),
-    header('HTTP Basic and the same client in the form', authorization, { ...GRANT, client_id: clientId }, true),
-    header('HTTP Basic in any letters', authorization.replace('Basic', 'bASIC'), GRANT, true),
-    header('HTTP Basic that is not encoded like a form', basic(`${clientId}:${secret}`), GRANT, true),
+    header('the usual one with HTTP Basic', authorization),
+    header('HTTP Basic and a scope', authorization, { ...GRANT, scope: 'openid email' }),
+    header('HTTP Basic and the same client in the form', authorization, { ...GRANT, client_id: clientId }),
+    header('HTTP Basic in any letters', authorization.replace('Basic', 'bASIC')),
+    header('HTTP Basic that is not encoded like a form', basic(`${clientId}:${secret}`)),
     header('HTTP Basic without padding', basic(`${clientId}:${secret}`).replace(/=+$/, '')),
     header('HTTP Basic and a secret in the form', authorization, own),
     header('HTTP Basic and an empty secret in the form', authorization, { ...GRANT, client_secret: '' }),
@@ -163,9 +160,9 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
     header('HTTP Basic with a colon in the secret', basic(`${clientId}:${secret}:x`)),
     header('HTTP Basic with a plus in the secret', basic(`${clientId}:a+b`)),
     header('HTTP Basic with two blanks', authorization.replace(' ', '  ')),
-    ...grantedScopes.map((scope) => post(`the scope ${scope}`, { ...own, scope }, plain)),
+    ...grantedScopes.map((scope) => post(`the scope ${scope}`, { ...own, scope })),
     ...oddScopes.map((scope) => post(`the scope ${JSON.stringify(scope.slice(0, 60))}`, { ...own, scope })),
-    { name: 'a scope with %20', body: `${good}&scope=openid%20email`, ...plain },
+    { name: 'a scope with %20', body: `${good}&scope=openid%20email` },
     { name: 'a scope with a wrong percent encoding', body: `${good}&scope=openid%2` },
     ...[...grantTypes, ...oddGrants].map((grant_type) =>
       post(`the grant ${JSON.stringify(grant_type)}`, { ...own, grant_type }),
@@ -183,7 +180,7 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
     ...clientIds.map((id) => header(`the client ${id.slice(0, 80)} in HTTP Basic`, basicCredentials(id, secret))),
     ...secrets.map((client_secret, i) => post(`wrong secret ${i}`, { ...own, client_secret })),
     ...secrets.map((wrong, i) => header(`wrong secret ${i} in HTTP Basic`, basicCredentials(clientId, wrong))),
-    post('the second secret', { ...own, client_secret: otherSecrets.second }, plain),
+    post('the second secret', { ...own, client_secret: otherSecrets.second }),
     post('an expired secret', { ...own, client_secret: otherSecrets.expired }),
     post('a deactivated secret', { ...own, client_secret: otherSecrets.deactivated }),
     ...Object.entries(assertions).flatMap(([name, assertion]) => {
@@ -230,7 +227,7 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
     post('two resources, one of them unknown', [...pairs, ['resource', clients.issuer], ['resource', 'urn:elsewhere']]),
     post('unknown fields twice', [...pairs, ['audience', 'a'], ['audience', 'b']]),
     { name: 'fields without names', body: `&&${good}&=&==` },
-    { name: 'an encoded name', body: good.replace('grant_type', 'grant%5Ftype'), ...plain },
+    { name: 'an encoded name', body: good.replace('grant_type', 'grant%5Ftype') },
     { name: 'a name with a byte order mark', body: `\ufeff${good}` },
     { name: 'separators only', body: '&&==&=&' },
     { name: 'a thousand fields', body: `${good}${'&x=1'.repeat(997)}` },
@@ -253,27 +250,25 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
     ...[...formTypes, ...utf8Types].map((rest) =>
       post(`a form with ${rest}`, own, {
         headers: { 'content-type': form + rest },
-        plain: utf8Types.includes(rest),
       }),
     ),
-    post('a form in capitals', own, { headers: { 'content-type': form.toUpperCase() }, plain: true }),
+    post('a form in capitals', own, { headers: { 'content-type': form.toUpperCase() } }),
     post('no content type', own, { headers: { 'content-type': '' } }),
     ...[4000, 4200, 57 * 1024].map((size) => post(`${size} bytes`, { ...own, scope: 'x'.repeat(size) })),
     post('57 KiB without a length', { ...own, scope: 'x'.repeat(57 * 1024) }, { chunked: true }),
     ...['text/html', '*/*', 'nonsense'].flatMap((accept) => [
-      post(`accepts ${accept}`, own, { headers: { accept }, plain: true }),
+      post(`accepts ${accept}`, own, { headers: { accept } }),
       post(`accepts ${accept} with a wrong secret`, { ...own, client_secret: 'wrong' }, { headers: { accept } }),
     ]),
-    post('from a page', own, { headers: { origin: 'https://elsewhere.example' }, plain: true }),
+    post('from a page', own, { headers: { origin: 'https://elsewhere.example' } }),
     ...['dpop', 'oauth-client-attestation', 'oauth-client-attestation-pop'].map((name) =>
       post(`with ${name}`, own, { headers: { [name]: 'x' } }),
     ),
-    post('with an id of its own', own, { headers: { 'x-request-id': 'mine' }, plain: true }),
+    post('with an id of its own', own, { headers: { 'x-request-id': 'mine' } }),
     post('from behind a proxy', own, {
       headers: { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'x' },
-      plain: true,
     }),
-    post('with a method override', own, { headers: { 'x-http-method-override': 'GET' }, plain: true }),
-    post('with Expect', own, { headers: { expect: '100-continue' }, plain: true }),
+    post('with a method override', own, { headers: { 'x-http-method-override': 'GET' } }),
+    post('with Expect', own, { headers: { expect: '100-continue' } }),
   ]
 }

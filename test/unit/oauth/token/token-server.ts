@@ -5,7 +5,6 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect } from 'node:http2'
 import { text } from 'node:stream/consumers'
-import { Provider } from 'oidc-provider'
 import { AttemptLimiter } from '../../../../src/app/access/attempt-limiter.ts'
 import type { KeySnapshot } from '../../../../src/app/keys/live-key-ring.ts'
 import type { ServiceUser } from '../../../../src/domain/identities/service-user.ts'
@@ -18,8 +17,7 @@ import { type Answered, createRouter, notFound } from '../../../../src/http/requ
 import type { CertificateReader } from '../../../../src/http/tls/client-certificates.ts'
 import { publishDocument } from '../../../../src/oauth/documents/published-document.ts'
 import { OAUTH_PATHS } from '../../../../src/oauth/endpoints.ts'
-import { createOAuthRoutes } from '../../../../src/oauth/routes.ts'
-import { TokenService } from '../../../../src/oauth/token-service.ts'
+import { createOAuth } from '../../../../src/oauth/routes.ts'
 import { dpopFor } from '../../../support/dpop.ts'
 import { createRecordingLog } from '../../../support/log.ts'
 import { NO_FEDERATION } from '../../../support/no-federation.ts'
@@ -72,14 +70,9 @@ export async function startTokenServer(options: TokenServerOptions) {
   const audited: string[] = []
   const answered: Pick<Answered, 'status' | 'clientId' | 'failure'>[] = []
   let lookUps = 0
-  let providerCalls = 0
   let failure: Error | undefined
   let held: Promise<void> | undefined
   class Attempts extends AttemptLimiter {
-    override blockedForSeconds(attempt: Parameters<AttemptLimiter['fail']>[0]): number {
-      if (Provider.ctx !== undefined) providerCalls += 1
-      return super.blockedForSeconds(attempt)
-    }
     override fail(attempt: Parameters<AttemptLimiter['fail']>[0]): void {
       failed.push(attempt.name)
       super.fail(attempt)
@@ -90,7 +83,7 @@ export async function startTokenServer(options: TokenServerOptions) {
     maxPerName: maxFailures,
     maxPerAddress: maxFailures,
   })
-  const service = new TokenService({
+  const { routes, switchTo } = createOAuth({
     issuer,
     tokenLifetimeSeconds: 600,
     assertionAudience: 'issuer',
@@ -122,24 +115,13 @@ export async function startTokenServer(options: TokenServerOptions) {
     secretUses: { note: (secretId, at) => used.push(`${secretId} ${at.toISOString()}`) },
     contexts,
     log,
-  })
-  service.switchTo(keys)
-  const withoutFastPath = {
-    fastPath: async () => undefined,
-    discovery: service.discovery,
-    protectedResource: service.protectedResource,
-    get current() {
-      return service.current
-    },
-  }
-  const routes = createOAuthRoutes({
-    service: answers === 'by the provider' ? withoutFastPath : service,
     openApi: publishDocument({}),
     jwksMaxAgeSeconds: 300,
     isFresh: () => true,
     stalenessSeconds: () => 0,
-    contexts,
+    ...(answers === 'by the provider' ? { isPlain: () => false } : {}),
   })
+  switchTo(keys)
   const handler = createRouter({
     routes: new Map([[OAUTH_PATHS.token, { methods: { POST: routes.token }, cors: null, sendsHeaders: true }]]),
     fallback: notFound,
@@ -161,9 +143,8 @@ export async function startTokenServer(options: TokenServerOptions) {
     log,
     /** What was recorded about all requests. */
     record: () => ({ used: [...used], failed: [...failed], audited: [...audited], answered: [...answered] }),
-    /** How often a user has been read, and how often oidc-provider has looked for a client. */
+    /** How often a user has been read. */
     lookUps: () => lookUps,
-    providerCalls: () => providerCalls,
     /** Delays reads of users until the returned function is called. */
     holdLookUps: () => {
       const { promise, resolve } = Promise.withResolvers<void>()
@@ -175,7 +156,7 @@ export async function startTokenServer(options: TokenServerOptions) {
       failure = error
     },
     /** Serves another key ring from now on. */
-    switchTo: (snapshot: KeySnapshot) => service.switchTo(snapshot),
+    switchTo,
     stop: () => listener.close(1000),
   }
 }
