@@ -148,7 +148,7 @@ describe('the revocation endpoint [RFC 7009 §2]', () => {
     expect(await judged(token)).toEqual(GOOD)
   })
 
-  it('keeps a hundred revoked tokens of a user at a time, and drops those that expired a day ago', async () => {
+  it('keeps a hundred revoked tokens of a user at a time, and drops those that have expired', async () => {
     const robot = await instance.addRobot()
     const token = await instance.accessToken(robot, SERVICE_AUDIENCE)
     const rows = (expiresAt: Date, count: number) =>
@@ -169,11 +169,11 @@ describe('the revocation endpoint [RFC 7009 §2]', () => {
     await instance.database.db.insertInto('revoked_tokens').values(rows(tomorrow, 99)).execute()
     await instance.database.db
       .insertInto('revoked_tokens')
-      .values([...rows(new Date(Date.now() - 60_000), 50), ...rows(new Date(Date.now() - 86_460_000), 50)])
+      .values(rows(new Date(Date.now() - 60_000), 50))
       .execute()
     expect((await revoke(robot, token)).status).toBe(200)
     expect(await judged(token)).toEqual(REVOKED)
-    expect(await stored().execute()).toHaveLength(150)
+    expect(await stored().execute()).toHaveLength(100)
   })
 })
 

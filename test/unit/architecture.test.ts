@@ -185,6 +185,7 @@ describe('the source', () => {
       'src/domain/keys/algorithm-warnings.ts',
       'src/domain/keys/assertion-algorithm.ts',
       'src/domain/keys/key-algorithm.ts',
+      'src/oauth/engine.ts',
       'src/storage/migrations/0001-initial-schema.ts',
       'src/verify/dpop-proof.ts',
       'src/verify/verifier.ts',
