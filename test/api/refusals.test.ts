@@ -353,8 +353,8 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
     path: TOKEN,
     headers: FORM,
     body: 'grant_type=client_credentials',
-    status: 400,
-    error: ['oauth', 'invalid_request'],
+    status: 401,
+    error: ['oauth', 'invalid_client'],
     says: /client/,
   },
 }
