@@ -181,25 +181,24 @@ describe('a token request whose form comes after its key has gone', () => {
     }
   }
 
-  it('gets no token by a key that was revoked, and can be repeated', async () => {
+  it('gets no token by a key that was revoked', async () => {
     const admin = await administration()
+    const revoked = await activeKeyId(admin)
     const finish = await begin()
-    await admin.keys.revokeWebKey({ keyId: await activeKeyId(admin) })
+    await admin.keys.revokeWebKey({ keyId: revoked })
     const { response, body } = await finish()
-    expect([response.statusCode, body.error]).toEqual([503, 'temporarily_unavailable'])
-    expect(response.headers['retry-after']).toBe('5')
+    expect(response.statusCode).toBe(200)
+    expect(kidOf(body.access_token!)).not.toBe(revoked)
     // The revoked key has signed the token of the administrator too.
-    expect(kidOf(await instance.accessToken(robot))).toBe(await activeKeyId(await administration()))
+    expect(kidOf(body.access_token!)).toBe(await activeKeyId(await administration()))
   })
 
-  it('gets a token that verifies if the key was only replaced', async () => {
+  it('gets a token by the key that is active when it is there', async () => {
     const admin = await administration()
-    const before = await activeKeyId(admin)
     const { webKey: next } = await admin.keys.createWebKey({ config: { config: { case: 'ed25519', value: {} } } })
     const finish = await begin()
     await admin.keys.activateWebKey({ keyId: next!.keyId })
     const { body } = await finish()
-    expect(kidOf(body.access_token!)).toBe(before)
-    expect((await publishedKeyIds())[0]).toContain(before)
+    expect(kidOf(body.access_token!)).toBe(next!.keyId)
   })
 })
