@@ -121,7 +121,9 @@ function parseAnswer(bytes: Buffer, isHead: boolean): RawAnswer | undefined {
     return body === undefined ? undefined : { status, headers, body }
   }
   const length = Number(headers.get('content-length'))
-  if (!headers.has('content-length')) throw new Error('the answer does not say how long it is')
+  // Node's own answer to what it cannot parse has no body and ends the connection (RFC 9112 §6.3).
+  const isOfNode = headers.get('connection') === 'close' && rest.length === 0
+  if (!headers.has('content-length') && !isOfNode) throw new Error('the answer does not say how long it is')
   return rest.length < length ? undefined : { status, headers, body: rest.subarray(0, length) }
 }
 
