@@ -250,7 +250,8 @@ function assertDocumented(
   const type = headers.get('content-type')?.split(';')[0]
   if (body.length === 0) {
     const isUnparsed = [400, 408, 413, 431].includes(status) && headers.get('connection') === 'close'
-    if (status >= 400 && !request.isHead && !isUnparsed) fail('a refusal that says nothing')
+    const isOfNode = isUnparsed || status === 417
+    if (status >= 400 && !request.isHead && !isOfNode) fail('a refusal that says nothing')
     return
   }
   if (type === 'application/json') {
