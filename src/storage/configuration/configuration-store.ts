@@ -6,7 +6,7 @@ import type { ConfigurationPlan, ConfiguredState } from '../../domain/configurat
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import { type ChangedUsers, changedByIssuers } from '../../domain/identities/changed-users.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
-import type { ConfigurationChange, ConfigurationStore } from '../../domain/ports/configuration.ts'
+import type { ConfigurationStore } from '../../domain/ports/configuration.ts'
 import { changeInstance } from '../change/instance-change.ts'
 import { readChangeMoment } from '../change/instance-row.ts'
 import { writeTrustedIssuers } from '../federation/trusted-issuer-row.ts'
@@ -34,14 +34,16 @@ export function createConfigurationStore(database: Database, macs: PublicKeyMacs
     select: (selection) => readSnapshot(database.db, (trx) => readSelectedState({ db: trx, macs }, selection)),
 
     apply: async (entry, { subject, label }, decide) => {
-      const { decision, after } = await changeInstance<ConfiguredState, ConfigurationChange>(database, entry, {
+      const { decision, after } = await changeInstance(database, entry, {
         read: async (trx) => {
           await allowMoreTime(trx)
           return await readConfiguredState({ db: trx, macs }, subject)
         },
-        decide,
-        resourcesOf: ({ resources }) => resources,
-        changedUsers: ({ trustedIssuers }, { plan }) => changedByPlan(trustedIssuers, plan),
+        decide: (before, moment) => {
+          const { plan, resources } = decide(before, moment)
+          const events = resources.map((resource) => ({ resource }))
+          return { plan, events, changedUsers: changedByPlan(before.trustedIssuers, plan) }
+        },
         write: (trx, before, { plan }) => writePlan({ trx, macs, label }, before, plan),
       })
       return { plan: decision.plan, version: after.version }

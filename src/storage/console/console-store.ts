@@ -8,15 +8,12 @@ import { assertOverInstance } from '../../domain/identities/change-rights.ts'
 import { NO_USER } from '../../domain/identities/changed-users.ts'
 import type { ConsoleSecrets } from '../../domain/integrity.ts'
 import type { ConsoleStore, SignInsChange } from '../../domain/ports/console.ts'
-import { insertAuditEvent } from '../audit/audit-event-row.ts'
 import { changeInstance } from '../change/instance-change.ts'
 import { readChangeMoment } from '../change/instance-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import { CLOCK } from '../schema/clock.ts'
 import { readLink, readSession, readSessions, readSignIns, writeSignIns } from './sign-in-rows.ts'
-
-type Dated<T> = SignInsChange<T> & { readonly at: Date }
 
 type Decide<T> = (signIns: SignIns, clock: Date) => SignInsChange<T>
 
@@ -26,22 +23,19 @@ export function createConsoleStore(database: Database, secrets: ConsoleSecrets):
   return {
     change: async <T>(entry: ChangeEntry, decide: Decide<T>): Promise<T> => {
       const { authority } = entry
-      const { decision } = await changeInstance<SignIns, Dated<T>>(database, entry, {
+      const { decision } = await changeInstance(database, entry, {
         // Under the lock no user is disabled or deleted before the transaction ends.
         read: (trx) => readSignIns(trx, authority.kind === 'system' ? null : authority.userId, secrets),
-        within: {
-          changeable: (_right, before) => before,
-          assertAllowed: (right, { before, decision: { next } }) => {
-            const isOwn = ({ userId }: SignInLink) => userId === right.holder.userId
-            if (!next.links.every((link) => before.links.includes(link) || isOwn(link))) assertOverInstance(right)
-          },
+        decidesReach: true,
+        // They begin and end by the clock.
+        decide: (before, { clock }, right) => {
+          const { next, result, replaced = [] } = decide(before, clock)
+          const isOwn = ({ userId }: SignInLink) => userId === right?.holder.userId
+          const isOthers = (link: SignInLink) => !before.links.includes(link) && !isOwn(link)
+          if (right !== undefined && next.links.some(isOthers)) assertOverInstance(right)
+          return { next, result, events: [...replaced, {}], changedUsers: NO_USER }
         },
-        changedUsers: () => NO_USER,
-        decide: (signIns, { clock, date }) => ({ ...decide(signIns, clock), at: date }),
-        write: async (trx, signIns, { next, replaced = [], at }) => {
-          for (const event of replaced) await insertAuditEvent(trx, { ...entry, ...event }, { at })
-          return await writeSignIns(trx, [signIns, next], secrets)
-        },
+        write: (trx, before, { next }) => writeSignIns(trx, [before, next], secrets),
       })
       return decision.result
     },

@@ -20,14 +20,13 @@ export function createWebhookStore(database: Database): WebhookStore {
       entry: ChangeEntry,
       decide: (webhooks: readonly Webhook[], moment: ChangeMoment) => WebhooksChange<T>,
     ): Promise<T> => {
-      const { decision } = await changeInstance<readonly Webhook[], WebhooksChange<T>>(database, entry, {
+      const { decision } = await changeInstance(database, entry, {
         read: async (trx) => {
           // What is recorded of a delivery meanwhile would be lost.
           await trx.selectFrom('webhook_deliveries').select('webhook_id').orderBy('webhook_id').forUpdate().execute()
           return readWebhooks(trx)
         },
-        changedUsers: () => NO_USER,
-        decide,
+        decide: (webhooks, moment) => ({ ...decide(webhooks, moment), changedUsers: NO_USER }),
         write: (trx, before, { next }) => writeWebhooks(trx, [before, next]),
       })
       return decision.result

@@ -19,10 +19,12 @@ export function createFederationStore(database: Database, macs: PublicKeyMacs): 
       entry: ChangeEntry,
       decide: (issuers: readonly TrustedIssuer[], date: Date) => IssuersChange<T>,
     ): Promise<T> => {
-      const { decision } = await changeInstance<readonly TrustedIssuer[], IssuersChange<T>>(database, entry, {
+      const { decision } = await changeInstance(database, entry, {
         read: (trx) => readTrustedIssuers(trx, macs),
-        decide: (issuers, { date }) => decide(issuers, date),
-        changedUsers: (before, { next }) => changedByIssuers(before, next),
+        decide: (before, { date }) => {
+          const { next, result } = decide(before, date)
+          return { next, result, changedUsers: changedByIssuers(before, next) }
+        },
         write: (trx, before, { next }) => writeTrustedIssuers(trx, [before, next], macs),
       })
       return decision.result

@@ -12,6 +12,7 @@ import {
   changeableProject,
   changeableUser,
 } from '../../domain/identities/change-rights.ts'
+import type { ChangedUsers } from '../../domain/identities/changed-users.ts'
 import type { Project } from '../../domain/identities/project.ts'
 import {
   assertOwnerLeft,
@@ -59,16 +60,17 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
   const reading = { db, macs }
   return {
     changeProject: async <T>(projectId: string, entry: ChangeEntry, decide: Decide<Project, Date, T>): Promise<T> => {
-      const { decision } = await changeInstance<Project | undefined, Change<Project, T>>(database, entry, {
+      const { decision } = await changeInstance(database, entry, {
         read: (trx) => readProject(trx, projectId),
-        within: {
-          changeable: changeableProject,
+        decidesReach: true,
+        decide: (found, { date }, right) => {
+          const before = right === undefined ? found : changeableProject(right, found)
+          const { next, result } = decide(before, date)
           // Only a right over the whole instance adds to what is in it.
-          assertAllowed: (right, { before }) => (before === undefined ? assertOverInstance(right) : undefined),
+          if (right !== undefined && before === undefined) assertOverInstance(right)
+          return { before, next, result, changedUsers: some([], [projectId]) }
         },
-        changedUsers: () => ({ kind: 'some', userIds: [], projectIds: [projectId] }),
-        decide: (project, { date }) => decide(project, date),
-        write: async (trx, before, { next }) => {
+        write: async (trx, _found, { before, next }) => {
           if (next === before) return false
           if (next !== null && next.projectId !== projectId) throw new Error('the decision is about another project')
           return await refusing('project', () => writeProjects(trx, [[before, next]]))
@@ -82,20 +84,18 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
       entry: ChangeEntry,
       decide: Decide<ServiceUser, ChangeMoment, T>,
     ): Promise<T> => {
-      const { decision } = await changeInstance<ServiceUser | undefined, Change<ServiceUser, T>>(database, entry, {
+      const { decision } = await changeInstance(database, entry, {
         read: (trx) => readUser({ db: trx, macs }, userId),
-        within: {
-          changeable: changeableUser,
-          assertAllowed: (right, { before, decision: { next }, clock }) =>
-            assertMayChangeUser(right, { before, next }, clock),
+        decidesReach: true,
+        decide: (found, moment, right) => {
+          const { clock } = moment
+          const before = right === undefined ? found : changeableUser(right, found)
+          const { next: wanted, result } = decide(before, moment)
+          const next = wanted === null || wanted === before ? wanted : settleChange(before, wanted, clock)
+          if (right !== undefined) assertMayChangeUser(right, { before, next }, clock)
+          return { before, next, result, changedUsers: some([userId], []) }
         },
-        changedUsers: () => ({ kind: 'some', userIds: [userId], projectIds: [] }),
-        decide: (before, moment) => {
-          const { next, result } = decide(before, moment)
-          const isSame = next === null || next === before
-          return { next: isSame ? next : settleChange(before, next, moment.clock), result }
-        },
-        write: async (trx, before, { next }) => {
+        write: async (trx, _found, { before, next }) => {
           if (next === before) return false
           if (next !== null && next.userId !== userId) throw new Error('the decision is about another user')
           if (before !== undefined && isEnabledOwner(before)) {
@@ -114,6 +114,10 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
     listUsers: (filter, page) => usingStorageWithRetries(() => readUsers(reading, filter, page)),
     findUserByPersonalAccessToken: (hash) => usingStorageWithRetries(() => readUserByToken(reading, hash)),
   }
+}
+
+function some(userIds: readonly string[], projectIds: readonly string[]): ChangedUsers {
+  return { kind: 'some', userIds, projectIds }
 }
 
 /** Turns the violation of a constraint into a refusal. */

@@ -11,7 +11,7 @@ import { type KeyRing, planPublication } from '../../domain/keys/key-ring.ts'
 import { applySteps, type KeyRingStep } from '../../domain/keys/key-ring-step.ts'
 import type { Rotation } from '../../domain/keys/rotation.ts'
 import type { KeyChange, KeyStore, StoredKeyChange } from '../../domain/ports/keys.ts'
-import { type ChangeTarget, changeInstance, observeInstance } from '../change/instance-change.ts'
+import { type Change, changeInstance, type Decided } from '../change/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
@@ -25,7 +25,7 @@ interface Keys {
 }
 
 /** A change, and the keys as it leaves them. */
-interface Decision<T> {
+interface Decision<T> extends Decided {
   readonly change: KeyChange<T>
   readonly keys: Keys
 }
@@ -36,14 +36,14 @@ type Decide<T> = (ring: KeyRing, now: Date, rotation: Rotation) => KeyChange<T>
 export function createKeyStore(database: Database, macs: PublicKeyMacs): KeyStore {
   return {
     update: async <T>(entry: ChangeEntry, decide: Decide<T>): Promise<StoredKeyChange<T>> => {
-      const { decision, before, after } = await changeInstance(database, entry, targetOf(macs, decide))
+      const { decision, before, after } = await changeInstance(database, entry, changeOf(macs, decide))
       const { change, keys } = decision
       return { result: change.result, ...keys, before, after }
     },
 
     publish: async () => {
-      const target = targetOf(macs, (ring, now) => planPublication(ring, { now }))
-      const { decision } = await observeInstance(database, target)
+      const observation = changeOf(macs, (ring, now) => planPublication(ring, { now }))
+      const { decision } = await changeInstance(database, null, observation)
       return decision.change.result
     },
 
@@ -55,15 +55,14 @@ export function createKeyStore(database: Database, macs: PublicKeyMacs): KeyStor
   }
 }
 
-function targetOf<T>(macs: PublicKeyMacs, decide: Decide<T>): ChangeTarget<Keys, Decision<T>> {
+function changeOf<T>(macs: PublicKeyMacs, decide: Decide<T>): Change<Keys, Decision<T>> {
   return {
     read: async (trx) => ({ ring: await readKeyRing(trx, macs), rotation: await readRotation(trx) }),
-    resourceOf: ({ change }) => change.resource,
-    changedUsers: () => NO_USER,
     decide: ({ ring, rotation }, { date }) => {
       const change = decide(ring, date, rotation)
       const keys = { ring: applySteps(ring, change.steps), rotation: change.rotation ?? rotation }
-      return { change, keys }
+      const { resource } = change
+      return { change, keys, events: [resource === undefined ? {} : { resource }], changedUsers: NO_USER }
     },
     write: (trx, before, { change, keys }) => writeAll({ trx, macs }, before, { steps: change.steps, keys }),
   }

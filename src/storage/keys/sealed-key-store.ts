@@ -24,16 +24,15 @@ export function createSealedKeyStore(database: Database): SealedKeyStore {
     integrityKey: () => usingStorageWithRetries(() => readIntegrityKey(db)),
 
     replace: async (key, sealed, entry) => {
-      const { decision } = await changeInstance<string | null, boolean>(database, entry, {
+      const { decision } = await changeInstance(database, entry, {
         read: (trx) => readOne(trx, key),
-        changedUsers: () => NO_USER,
-        decide: (before) => before === key.sealed,
-        write: async (trx, _before, isSame) => {
+        decide: (before) => ({ isSame: before === key.sealed, changedUsers: NO_USER }),
+        write: async (trx, _before, { isSame }) => {
           if (isSame) await write(trx, key, sealed)
           return isSame
         },
       })
-      return decision
+      return decision.isSame
     },
   }
 }

@@ -1,0 +1,76 @@
+/**
+ * The rows that the right of a caller depends on, for `assertAuthorized`.
+ */
+import { sql, type Transaction } from 'kysely'
+import { jsonArrayFrom } from 'kysely/helpers/postgres'
+import type { AuthorityFacts, UserAuthority } from '../../domain/identities/authority.ts'
+import { parseInstanceRole } from '../../domain/identities/permission.ts'
+import type { Tables } from '../schema/tables.ts'
+import { instanceRolesOf, managedProjectsOf, toManagedProjects } from './caller-roles.ts'
+
+/** In one statement. */
+export async function readAuthority(
+  trx: Transaction<Tables>,
+  { userId, credential }: UserAuthority,
+): Promise<Omit<AuthorityFacts, 'now'>> {
+  const sessionId = credential.kind === 'console_session' ? credential.sessionId : null
+  const proof = credential.kind === 'console_session' ? credential.origin : credential
+  const keyId = proof.kind === 'access_token' ? proof.keyId : null
+  const tokenId = proof.kind === 'personal_access_token' ? proof.tokenId : null
+  const accessTokenId = proof.kind === 'access_token' ? proof.tokenId : null
+  const row = await trx
+    .selectFrom('service_users as u')
+    .where('u.user_id', '=', userId)
+    .select((eb) => [
+      'u.enabled',
+      'u.token_revocation_date',
+      jsonArrayFrom(instanceRolesOf(eb)).as('roles'),
+      jsonArrayFrom(managedProjectsOf(eb)).as('managed_projects'),
+      jsonArrayFrom(
+        eb
+          .selectFrom('personal_access_tokens as t')
+          .whereRef('t.user_id', '=', 'u.user_id')
+          .where(sql<boolean>`t.token_id = ${tokenId}::uuid`)
+          .select(['t.token_id', 't.expiration_date']),
+      ).as('tokens'),
+      jsonArrayFrom(
+        eb
+          .selectFrom('revoked_tokens as v')
+          .whereRef('v.user_id', '=', 'u.user_id')
+          .where(sql<boolean>`v.token_id = ${accessTokenId}::text`)
+          .select('v.token_id'),
+      ).as('revoked_tokens'),
+      jsonArrayFrom(
+        eb
+          .selectFrom('console_sessions as c')
+          .whereRef('c.user_id', '=', 'u.user_id')
+          .where(sql<boolean>`c.session_id = ${sessionId}::uuid`)
+          .select(['c.expiration_date', 'c.last_use_date']),
+      ).as('sessions'),
+      jsonArrayFrom(
+        eb.selectFrom('web_keys as k').where(sql<boolean>`k.key_id = ${keyId}::text`).select('k.key_id'),
+      ).as('keys'),
+    ])
+    .executeTakeFirst()
+  if (row === undefined) return { user: undefined, ring: [] }
+  const personalAccessTokens = row.tokens.map(({ token_id, expiration_date }) => {
+    // Dates in JSON are text.
+    return { tokenId: token_id, expiresAt: new Date(expiration_date) }
+  })
+  const instanceRoles = row.roles.map(({ role }) => parseInstanceRole(role))
+  return {
+    user: {
+      userId,
+      enabled: row.enabled,
+      instanceRoles,
+      managedProjects: toManagedProjects(row.managed_projects),
+      personalAccessTokens,
+      tokensRevokedAt: row.token_revocation_date,
+      revokedTokens: row.revoked_tokens.map(({ token_id }) => ({ tokenId: token_id })),
+    },
+    ring: row.keys.map(({ key_id }) => ({ keyId: key_id })),
+    session: row.sessions
+      .map((session) => ({ expiresAt: new Date(session.expiration_date), lastUsedAt: new Date(session.last_use_date) }))
+      .at(0),
+  }
+}
