@@ -70,9 +70,6 @@ const sources = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes:
 /** Rooms whose folders still import each other. None may be added. */
 const ROOMS_WITH_CIRCLES = ['app', 'cli', 'domain', 'oauth', 'rpc']
 
-/** A class, or a function that makes a part. */
-const PART = /^export (?:class|(?:async )?function (?=create|open|start)) ?(\w+)/gm
-
 /** What the page of the console may import, besides `gen`: it has the rules that it shows from the domain, and calls the API for all else. */
 const ALLOWED_IN_CONSOLE = [
   '../src/domain/identities/permission.ts',
@@ -153,26 +150,6 @@ describe('the source', () => {
     ])
   })
 
-  it('makes the parts of a server in server/ only', () => {
-    const rooms = ['app', 'crypto', 'storage', 'oauth', 'rpc', 'http', 'outbound']
-    const partsOf = (room: string): string[] => {
-      const files = sources.filter((file) => folderOf(file) === room)
-      return files.flatMap((file) => [...read(file).matchAll(PART)].map(([, name]) => name as string))
-    }
-    const made = rooms.flatMap((room) => {
-      const parts = partsOf(room)
-      const others = sources.filter((file) => ![room, 'server'].includes(folderOf(file)))
-      return others.flatMap((file) =>
-        valuesFrom(room, file)
-          .filter((name) => parts.includes(name))
-          .map((name) => `${file} ${name}`),
-      )
-    })
-    expect(partsOf('storage')).toContain('createKeyStore')
-    expect(valuesFrom('storage', 'src/server/web-keys.ts')).toContain('createKeyStore')
-    expect(made).toEqual([])
-  })
-
   it('names the algorithms of web keys in the table, and where another list is meant', () => {
     const naming = sources.filter((file) =>
       /['"](RS|ES)(256|384|512)['"]|['"]EdDSA['"]|\b((RS|ES)\d{3}|EdDSA): /.test(read(file)),
@@ -243,14 +220,6 @@ function importsOf(file: string): string[] {
     if (!specifier.startsWith('.')) return specifier
     const target = relative(ROOT, resolve(ROOT, dirname(file), specifier))
     return target.startsWith('gen') ? 'gen' : folderOf(target)
-  })
-}
-
-/** What a file imports from a folder by value. */
-function valuesFrom(folder: string, file: string): string[] {
-  return [...read(file).matchAll(/^import \{([^}]*)\} from '(\.[^']*)'/gm)].flatMap(([, names = '', path = '']) => {
-    if (folderOf(relative(ROOT, resolve(ROOT, dirname(file), path))) !== folder) return []
-    return names.split(',').map((name) => name.trim())
   })
 }
 

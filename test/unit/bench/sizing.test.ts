@@ -45,23 +45,6 @@ describe('what a rate takes', () => {
       ['1 000 000', '5', '42', '210', '43', '42.0 GB', '1 260', '420', '252'],
     ])
   })
-
-  it('leaves out what the run has not measured, and everything without the CPU of a token', () => {
-    const [first] = lines(sizingText([TOKENS]))
-    expect(first).toEqual(['1 000', '1', '1', '2', '1', '', '20', '', ''])
-    expect(sizingText([USERS, GROWTH])).toBe('')
-  })
-
-  it('says what other requests cost beside it', () => {
-    const rsa = result('tokens, RS256', { 'Keyturn, PostgreSQL': { 'CPU µs': 300 } })
-    const credentials = result('tokens by credential, ES256', {
-      'client secret': { 'CPU µs': 80 },
-      private_key_jwt: { 'CPU µs': 400, 'database transactions per 1000': 250 },
-    })
-    expect(sizingText([rsa, TOKENS, credentials])).toContain(
-      'RS256 3.0 ×, private_key_jwt 5.0 × and 250 database transactions for 1000 tokens.',
-    )
-  })
 })
 
 describe('docs/scale.md', () => {

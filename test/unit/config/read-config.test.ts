@@ -20,46 +20,6 @@ function problemsOf(environment: Record<string, string>, flags: Record<string, s
 }
 
 describe('the configuration', () => {
-  it('has the documented defaults', () => {
-    const { shown: _, ...config } = readConfig({}, {})
-    expect(config).toEqual({
-      listen: { host: '127.0.0.1', port: 8080 },
-      baseUrl: null,
-      database: { kind: 'embedded' },
-      databaseMaxConnections: 10,
-      primary: { url: null, databaseUrl: null },
-      changeFeed: 'listen',
-      workers: 1,
-      dataDir: resolve('.keyturn'),
-      masterKeys: { kind: 'generated' },
-      credentialsFile: resolve('.keyturn/admin.json'),
-      initialCredentialsFile: null,
-      bootstrapFile: null,
-      tls: null,
-      mtls: { source: 'off', caFile: null },
-      trustedProxies: [],
-      issuerNetworks: [],
-      outboundNetworks: [],
-      drainSeconds: 5,
-      jwksMaxAgeSeconds: 300,
-      tokenLifetimeSeconds: 3600,
-      assertionAudience: 'issuer',
-      activationGuard: 'warn',
-      maxWebKeys: 50,
-      maxCachedUsers: 10_000,
-      maxStalenessSeconds: 60,
-      betaApi: true,
-      zitadelApi: false,
-      console: true,
-      openId: null,
-      auditRetentionDays: 365,
-      maxPatLifetimeDays: 365,
-      metricsListen: { host: '127.0.0.1', port: 9464 },
-      tracesTo: null,
-      logLevel: 'info',
-    })
-  })
-
   it('names all mistakes at once', () => {
     const problems = problemsOf({
       KEYTURN_LISTEN: 'nowhere',
@@ -80,13 +40,6 @@ describe('the configuration', () => {
       expect(problems.join('\n')).toContain(variable)
     }
     expect(problems).toHaveLength(6)
-  })
-
-  it('lists the values of a setting that has a choice', () => {
-    expect(problemsOf({ KEYTURN_MTLS: 'on', KEYTURN_BETA_API: 'yes' })).toEqual([
-      'KEYTURN_MTLS: must be off, tls, client-cert or x-forwarded-client-cert',
-      'KEYTURN_BETA_API: must be on or off',
-    ])
   })
 
   it.each([

@@ -1,6 +1,5 @@
-import { fromJson, toJson } from '@bufbuild/protobuf'
+import { toJson } from '@bufbuild/protobuf'
 import { describe, expect, it } from '@jest/globals'
-import { parseAllDocuments } from 'yaml'
 import { ConfigurationSchema } from '../../../gen/iam/config/v2/configuration_pb.js'
 import { parseConfiguration } from '../../../src/configuration-files/configuration.ts'
 import { ConfigurationMistakes } from '../../../src/configuration-files/mistakes.ts'
@@ -20,22 +19,6 @@ function mistakesIn(text: string, name?: string): string[] {
 }
 
 describe('a configuration in YAML', () => {
-  it('is the message of the API, of all its documents together', () => {
-    const { serviceUsers, ...rest } = toJson(ConfigurationSchema, parse(EVERYTHING).configuration) as Record<
-      string,
-      never
-    >
-    const documents = parseAllDocuments(EVERYTHING).map((document) =>
-      toJson(ConfigurationSchema, fromJson(ConfigurationSchema, document.toJS())),
-    ) as Record<string, Record<string, unknown>[]>[]
-    const [projects, users, more, others] = documents
-    expect(rest).toEqual({ ...projects, ...others })
-    expect(serviceUsers).toEqual([
-      ...users!.serviceUsers!.map(({ generateSecret: _, ...user }) => user),
-      ...more!.serviceUsers!,
-    ])
-  })
-
   it('says which secrets shall be handed over, and keeps that from the server', () => {
     const { secrets, configuration } = parse(EVERYTHING)
     expect(secrets).toEqual([
@@ -101,13 +84,6 @@ describe('a mistake in a file', () => {
     ])
   })
 
-  it.each([
-    ['serviceUsers', `serviceUsers: [{publicKeys: [{publicJwk: '{"kty":"EC","d":"x"}'}]}]`],
-    ['trustedIssuers', `trustedIssuers: [{keys: {jwks: '{"keys":[{"kty":"EC","d":"x"}]}'}}]`],
-  ])('may be a private key in %s, which is never sent', (_, text) => {
-    expect(mistakesIn(text)).toEqual([expect.stringContaining('it is a private key: write the public key only')])
-  })
-
   it('of the server is found again by the field that the server names', () => {
     const { located } = parse(EVERYTHING)
     const locate = (path: string, message: string) => located([{ path, message }])[0]
@@ -148,10 +124,6 @@ describe('a mistake in a file', () => {
     expect(mistakesIn(`serviceUsers:\n${user('a')}${user('b')}`)).toEqual([
       'shop.yaml:3:40: generateSecret.into: a secret into file:///secret is at shop.yaml:2:40 already',
     ])
-  })
-
-  it('is a file without a document', () => {
-    expect(mistakesIn('# nothing yet\n---\n')).toEqual(['there is no document in it'])
   })
 
   it('is no file without a document beside others, which is named', () => {

@@ -7,9 +7,8 @@ import { generateMasterKey, parseMasterKeys } from '../../../src/crypto/master-k
 import { createKeySealer } from '../../../src/crypto/sealed-key.ts'
 import { DomainError, type DomainErrorCode } from '../../../src/domain/errors.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../../../src/domain/identities/token-grant.ts'
-import type { WebKeyConfig } from '../../../src/domain/keys/key-algorithm.ts'
 import type { KeyRing, SealedKeyPair } from '../../../src/domain/keys/key-ring.ts'
-import { activate, createWebKey, deactivate } from '../../../src/domain/keys/web-key.ts'
+import { activate, createWebKey } from '../../../src/domain/keys/web-key.ts'
 
 const issuer = 'https://keyturn.example'
 const audience = 'https://keyturn.example/api'
@@ -118,27 +117,6 @@ describe('an access token', () => {
       })
     },
   )
-
-  it.each<[string, WebKeyConfig]>([
-    ['RS384', { kind: 'rsa', bits: 2048, hasher: 'sha384' }],
-    ['RS512', { kind: 'rsa', bits: 2048, hasher: 'sha512' }],
-    ['ES256', { kind: 'ecdsa', curve: 'P-256' }],
-    ['ES384', { kind: 'ecdsa', curve: 'P-384' }],
-    ['ES512', { kind: 'ecdsa', curve: 'P-521' }],
-    ['EdDSA', { kind: 'ed25519' }],
-  ])('may be signed with %s', async (_, config) => {
-    const pair = await generator.generate(config)
-    expect(await verifier.verify(await token({ signedBy: pair }), [createWebKey(pair, date)])).toMatchObject({
-      subject,
-    })
-  })
-
-  it('keeps verifying when its key has become inactive, and no longer when that is deleted [Spec §3]', async () => {
-    const text = await token()
-    const retired: KeyRing = [deactivate(activate(createWebKey(rsa, date), date), date)]
-    expect(await verifier.verify(text, retired)).toMatchObject({ subject })
-    await expect(verifier.verify(text, [])).rejects.toMatchObject({ code: 'token_key_unknown' })
-  })
 })
 
 describe('an access token is refused', () => {
@@ -200,19 +178,9 @@ describe('an access token is refused', () => {
     expect((await refusalOf(text, 'token_key_unknown')).message).toBe(NOT_VALID)
   })
 
-  it('when one key of the ring signed it with the name of another', async () => {
-    const text = await token({ signedBy: ec, header: { kid: rsa.keyId } })
-    expect((await refusalOf(text)).message).toBe(NOT_VALID)
-  })
-
   it.each(['none', 'None', 'NONE', ''])('when it is not signed (alg %j)', async (alg) => {
     const unsigned = `${base64url({ alg, kid: rsa.keyId, typ: 'at+jwt' })}.${base64url(goodClaims())}.`
     expect((await refusalOf(unsigned)).message).toBe(NOT_VALID)
-  })
-
-  it('when the algorithm is missing', async () => {
-    const text = `${base64url({ kid: rsa.keyId, typ: 'at+jwt' })}.${base64url(goodClaims())}.AAAA`
-    expect((await refusalOf(text)).message).toBe(NOT_VALID)
   })
 
   it.each<[string, () => string | Buffer]>([
@@ -262,29 +230,6 @@ describe('an access token is refused', () => {
     for (const spelling of [altered, padded, `${original}=`, `${original} `, `${original}\n`]) {
       expect((await refusalOf(parts.with(part, spelling).join('.'))).message).toBe(NOT_VALID)
     }
-  })
-
-  it('when claims that would earn a hint are not signed', async () => {
-    const [header, , signature] = (await token()).split('.')
-    const expired = base64url({ ...goodClaims(), exp: now - 1 })
-    expect((await refusalOf(`${header}.${expired}.${signature}`)).message).toBe(NOT_VALID)
-  })
-
-  it.each([
-    '',
-    '.',
-    '../..',
-    '...',
-    'garbage',
-    'a.b.c',
-    `${base64url('null')}.${base64url('null')}.AAAA`,
-    `${base64url('[]')}.e30.AAAA`,
-    `${base64url('{"alg":"RS256"')}.e30.AAAA`,
-    '\u0000',
-    'ü.ü.ü',
-    '\ud800.\ud800.\ud800',
-  ])('when it is garbage (%j)', async (garbage) => {
-    expect((await refusalOf(garbage)).message).toBe(NOT_VALID)
   })
 
   it('when it is longer than 15 KiB, however genuine', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { generateMasterKey, parseMasterKeys } from '../../../src/crypto/master-keys.ts'
+import { parseMasterKeys } from '../../../src/crypto/master-keys.ts'
 
 const one = Buffer.alloc(32, 1).toString('base64url')
 const two = Buffer.alloc(32, 2).toString('base64url')
@@ -51,11 +51,5 @@ describe('master keys', () => {
     expect(message).toContain('"same"')
     expect(message).not.toContain(one)
     expect(message).not.toContain(two)
-  })
-
-  it('can be generated, each with another id and key', () => {
-    const masterKeys = parseMasterKeys(`${generateMasterKey()},${generateMasterKey()}`)
-    expect(masterKeys.sealing.id).toMatch(/^mk-[0-9a-f]{8}$/)
-    expect(masterKeys.sealing.key.symmetricKeySize).toBe(32)
   })
 })

@@ -39,11 +39,6 @@ function sealedWith(header: Record<string, unknown>): Promise<string> {
 }
 
 describe('sealing a private key', () => {
-  it('gives back the same key when opened', async () => {
-    const opened = await sealer.open(await sealer.seal(pkcs8, owner), owner)
-    expect(opened.equals(privateKey)).toBe(true)
-  })
-
   it('names the master key and binds the key id and the algorithm in the protected header', async () => {
     expect(decodeProtectedHeader(await sealer.seal(pkcs8, owner))).toMatchObject({
       alg: 'A256GCMKW',
@@ -78,14 +73,6 @@ describe('opening a sealed private key', () => {
     const sealed = await sealer.seal(pkcs8, owner)
     const other = createKeySealer(parseMasterKeys(two))
     await expect(other.open(sealed, owner)).rejects.toThrow(/web key key-1 .* master key "one"/)
-  })
-
-  it('fails when the master key of that name is another one', async () => {
-    const sealed = await sealer.seal(pkcs8, owner)
-    const other = createKeySealer(parseMasterKeys(two.replace('two', 'one')))
-    await expect(other.open(sealed, owner)).rejects.toThrow(
-      'web key key-1 cannot be opened: decryption operation failed',
-    )
   })
 
   it.each([
@@ -127,10 +114,6 @@ describe('opening a sealed private key', () => {
   ])('accepts nothing with %s, even from a holder of the master key', async (_, header) => {
     expect((await sealer.open(await sealedWith({}), owner)).equals(privateKey)).toBe(true)
     await expect(sealer.open(await sealedWith(header), owner)).rejects.toThrow('web key key-1')
-  })
-
-  it.each(['', '.', '....', 'garbage', 'a.b.c.d.e', 'a'.repeat(100_000)])('fails for garbage (%#)', async (garbage) => {
-    await expect(sealer.open(garbage, owner)).rejects.toThrow('web key key-1 cannot be opened')
   })
 })
 

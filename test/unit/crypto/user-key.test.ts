@@ -140,13 +140,3 @@ describe('a public key of a user', () => {
     )
   })
 })
-
-describe('a JWK Set of a user', () => {
-  it('gives its keys in their order', () => {
-    expect(parse({ keys: [rsa, p256, p384, p521, ed25519] })).toEqual([rsa, p256, p384, p521, ed25519])
-  })
-
-  it('may have ten keys', () => {
-    expect(parse({ keys: Array.from({ length: 10 }, () => jwkOf(ec('P-256').publicKey)) })).toHaveLength(10)
-  })
-})

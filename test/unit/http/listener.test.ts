@@ -94,28 +94,6 @@ describe('one port', () => {
     // The first frame of a server is SETTINGS (RFC 9113 §3.4).
     expect(answer[3]).toBe(4)
   })
-
-  it('recognises HTTP/1.1 that begins like HTTP/2', async () => {
-    const socket = await socketTo(await start())
-    socket.write('PRI')
-    await new Promise((resolve) => setImmediate(resolve))
-    socket.end('VATE / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
-    expect(await received(socket)).toMatch(/^HTTP\/1\.1 400 /)
-  })
-
-  it('keeps connections for the next request', async () => {
-    const listener = await start()
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    const ports: (number | undefined)[] = []
-    for (let i = 0; i < 3; i += 1) {
-      const [response] = await once(get(listener.url, { agent }), 'response')
-      ports.push(response.socket.localPort)
-      response.resume()
-      await once(response, 'end')
-    }
-    agent.destroy()
-    expect(new Set(ports).size).toBe(1)
-  })
 })
 
 describe('a connection', () => {
@@ -148,32 +126,6 @@ describe('a connection', () => {
   })
 })
 
-describe('a client that leaves', () => {
-  it('before a request is disconnected at once', async () => {
-    const socket = await socketTo(await start())
-    socket.end()
-    expect(await received(socket)).toBe('')
-  })
-
-  it('in the middle of the HTTP/2 preface is disconnected at once', async () => {
-    const socket = await socketTo(await start())
-    socket.end(PREFACE.slice(0, 10))
-    expect(await received(socket)).toBe('')
-  })
-
-  it('after an HTTP/2 request is disconnected at once', async () => {
-    const listener = await start()
-    const socket = connect({ port: listener.port, host: '127.0.0.1', allowHalfOpen: true })
-    socket.on('error', () => {})
-    open.push(socket)
-    socket.write(Buffer.concat([Buffer.from(PREFACE), Buffer.from('000000040000000000', 'hex')]))
-    await once(socket, 'data')
-    socket.end()
-    await received(socket)
-    expect(socket.readableEnded).toBe(true)
-  })
-})
-
 describe('an HTTP/2 stream', () => {
   it('with an incomplete body is cancelled, and the connection continues', async () => {
     const listener = await start(SHORT)
@@ -184,13 +136,6 @@ describe('an HTTP/2 stream', () => {
     await once(stream, 'close')
     expect(stream.rstCode).not.toBe(0)
     expect(await requestOver(session)).toBe('HTTP/2.0')
-  })
-
-  it('of an idle connection ends with it', async () => {
-    const session = sessionTo(await start({ idleTimeout: 200 }))
-    await requestOver(session)
-    await closed(session)
-    expect(session.destroyed).toBe(true)
   })
 })
 
@@ -211,12 +156,6 @@ describe('a request that its handler does not answer', () => {
     }
     agent.destroy()
     expect(statuses).toEqual([500, 200])
-  })
-
-  it('gets 500 over HTTP/2', async () => {
-    const session = sessionTo(await start(IMPATIENT, () => {}))
-    const [head] = await once(session.request({ ':path': '/' }), 'response')
-    expect(head[':status']).toBe(500)
   })
 
   it('is not one whose response has begun', async () => {
@@ -254,31 +193,6 @@ describe('closing', () => {
     }
     return { handler, arrived, release: () => release() }
   }
-
-  it('answers requests in flight over HTTP/1.1 and refuses new connections', async () => {
-    const { handler, arrived, release } = held()
-    const listener = await start({}, handler)
-    const answer = fetch(listener.url)
-    await arrived
-    const closed = listener.close(60_000)
-    await expect(fetch(listener.url)).rejects.toThrow()
-    release()
-    expect((await answer).headers.get('connection')).toBe('close')
-    expect(await (await answer).text()).toBe('done')
-    await closed
-  })
-
-  it('answers requests in flight over HTTP/2', async () => {
-    const { handler, arrived, release } = held()
-    const listener = await start({}, handler)
-    const session = sessionTo(listener)
-    const answer = requestOver(session)
-    await arrived
-    const closed = listener.close(60_000)
-    release()
-    expect(await answer).toBe('done')
-    await closed
-  })
 
   it('does not wait for connections that are idle or had no request', async () => {
     const listener = await start()

@@ -67,17 +67,6 @@ function resolving(...answers: readonly (readonly string[])[]): { lookup: typeof
 }
 
 describe('getting a document', () => {
-  it('asks for it without compression, and returns it with its headers', async () => {
-    const server = await start(authority)
-    server.answer('/jwks?x=1', (response, { headers, method }) => json({ ...headers, method })(response, response.req))
-    expect(JSON.parse(await outcomeOf(`${server.url}/jwks?x=1`))).toMatchObject({
-      method: 'GET',
-      accept: 'application/json, application/jwk-set+json',
-      'accept-encoding': 'identity',
-      connection: 'close',
-    })
-  })
-
   it.each<[string, string, (server: HttpsIssuer) => void]>([
     ['a status that is no success', 'answers with status 503', (server) => server.answer('/', json({}, {}, 503))],
     [

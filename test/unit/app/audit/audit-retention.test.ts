@@ -78,13 +78,4 @@ describe('the retention of audit events', () => {
     expect(events.dates).toEqual([])
     await stop()
   })
-
-  it('ends when it is stopped', async () => {
-    start(1)
-    await clock.waits.reached(1)
-    await stop()
-    expect(clock.waiting).toBe(0)
-    clock.advance(DAY)
-    expect(events.calls.count).toBe(1)
-  })
 })

@@ -94,20 +94,6 @@ describe('a refusal', () => {
     await events.attempts.reached(1)
   })
 
-  it('is left out when a thousand of its kind are waiting, and others are not', async () => {
-    events.hold()
-    refuse('first')
-    await events.attempts.reached(1)
-    for (let i = 0; i < 1007; i += 1) refuse(`O${i}`, { actor: `actor-${i}` })
-    refuse('ANONYMOUS', anonymous('192.0.2.1'))
-    refuse('CLAIMED', claimed('user-1', '192.0.2.1'))
-    events.release?.()
-    await written()
-    expect(events.outcomes).toHaveLength(1001 + 2)
-    // They need not wait for those that came before them.
-    expect(events.outcomes.slice(0, 5)).toEqual(expect.arrayContaining(['first', 'ANONYMOUS', 'CLAIMED']))
-  })
-
   it('of a caller is one of 200 at once and of one a second, whatever others do', async () => {
     refuseMany(230, { actor: 'a user id' })
     refuse('ANOTHER', { actor: 'another user id' })
@@ -123,23 +109,6 @@ describe('a refusal', () => {
     refuseMany(5, anonymous('192.0.2.1'))
     await written()
     expect(events.outcomes.filter((outcome) => outcome !== 'OMITTED')).toHaveLength(50 + 1)
-  })
-
-  it('of an anonymous caller counts for the whole network of an IPv6 address', async () => {
-    for (let i = 0; i < 60; i += 1) refuse('A', anonymous(`2001:db8::${i.toString(16)}`))
-    refuse('B', anonymous('2001:db8:0:1::1'))
-    await trail.stop()
-    expect(events.outcomes).toEqual([...Array.from({ length: 50 }, () => 'A'), 'B', 'OMITTED'])
-    expect(events.omitted).toMatchObject([{ clientAddress: '2001:db8:0:0::/64', omission: { count: 10 } }])
-  })
-
-  it('of one who tried to be a user is one of 20 at once from an address, of 100 from all', async () => {
-    for (let i = 0; i < 30; i += 1) refuse('A', claimed('user-1', '192.0.2.1'))
-    for (let i = 0; i < 90; i += 1) refuse('B', claimed('user-1', `198.51.100.${i}`))
-    refuse('C', claimed('user-2', '192.0.2.1'))
-    await trail.stop()
-    const count = (wanted: string) => events.outcomes.filter((outcome) => outcome === wanted).length
-    expect([count('A'), count('B'), count('C'), count('OMITTED')]).toEqual([20, 80, 1, 1])
   })
 
   it('is lost with those that wait when the database cannot be reached, and later ones are not', async () => {
@@ -194,38 +163,5 @@ describe('ten thousand refusals of one anonymous caller', () => {
     clock.advance(MINUTE)
     await written()
     expect([events.omitted.length, log.lines.length, clock.waiting]).toEqual([1, 1, 0])
-  })
-})
-
-describe('what was left out', () => {
-  it('is an event for each kind of caller, in the name of whom the most was left out', async () => {
-    refuseMany(201, { actor: 'user-1' })
-    refuseMany(203, { actor: 'user-2' })
-    refuseMany(22, claimed('user-3', '192.0.2.1'))
-    refuseMany(51, anonymous('192.0.2.1'))
-    clock.advance(MINUTE)
-    await written()
-    const facts = events.omitted.map(({ actor, resource, clientAddress, omission }) => [
-      actor,
-      resource,
-      clientAddress,
-      omission?.count,
-    ])
-    expect(facts.sort()).toEqual([
-      [ANONYMOUS, '', '192.0.2.1', 1],
-      [ANONYMOUS, 'users/user-3', '192.0.2.1', 2],
-      ['user-2', '', '', 1 + 3],
-    ])
-  })
-})
-
-describe('the trail, when it has stopped', () => {
-  it('has written what was waiting and how many it left out, and takes nothing more', async () => {
-    refuseMany(203)
-    await trail.stop()
-    refuse('B')
-    expect(events.outcomes).toHaveLength(201)
-    expect(events.omitted).toMatchObject([{ omission: { count: 3 } }])
-    expect(clock.waiting).toBe(0)
   })
 })

@@ -116,17 +116,6 @@ function changesOf({ userIds = [], projectIds = [] }: { userIds?: string[]; proj
 }
 
 describe('the identities in memory', () => {
-  it('are read once; that there is no such user is looked up each time', async () => {
-    const instance = new Instance()
-    instance.set(user('a'))
-    const identities = new LiveIdentities(instance)
-    await refresh(identities, instance)
-    for (const userId of ['a', 'a', 'nobody', 'nobody']) await identities.find(userId)
-    expect(instance.reads).toEqual(['a', 'nobody', 'nobody'])
-    expect(await identities.find('a')).toEqual(user('a'))
-    expect(await identities.find('nobody')).toBeUndefined()
-  })
-
   it('are read once at a time for each user: who comes meanwhile shares the next time', async () => {
     const instance = new Instance()
     instance.set(user('a'))
@@ -142,24 +131,6 @@ describe('the identities in memory', () => {
     expect((await early)?.name).toBe('a')
     expect((await Promise.all(late)).map((found) => found?.name)).toEqual(['renamed', 'renamed', 'renamed'])
     expect(instance.reads).toEqual(['a', 'a'])
-  })
-
-  it('of callers who are proved do not wait behind names, not even behind their own', async () => {
-    const instance = new Instance()
-    instance.set(user('a'))
-    const identities = new LiveIdentities(instance, { maxReads: 1 })
-    await refresh(identities, instance)
-    instance.held = []
-    const named = ['x', ...Array.from({ length: 999 }, (_, i) => `nobody-${i}`), 'a'].map((id) => identities.read(id))
-    await expect(identities.read('one-too-many')).rejects.toMatchObject({ code: 'storage_unavailable' })
-    const proved = [identities.find('a'), identities.find('a')]
-
-    const [first] = instance.held
-    instance.held = null
-    first?.()
-    await Promise.all([...named, ...proved])
-    expect(instance.reads.slice(0, 2)).toEqual(['x', 'a'])
-    expect((await proved[1])?.userId).toBe('a')
   })
 
   it('are as the database has them when they are read, and stay so', async () => {
@@ -209,24 +180,6 @@ describe('the identities in memory', () => {
     instance.set(user('b', 'other'))
     await refresh(identities, instance)
     expect(await identities.find('b')).toEqual(user('b', 'other'))
-  })
-
-  it('follow changes, deletions and new users', async () => {
-    const instance = new Instance()
-    instance.set(user('a'))
-    instance.set(user('b'))
-    const identities = new LiveIdentities(instance)
-    await refresh(identities, instance)
-    for (const userId of ['a', 'b', 'c']) await identities.find(userId)
-
-    instance.set(user('a', 'renamed'))
-    instance.remove('b')
-    instance.set(user('c'))
-    await refresh(identities, instance)
-
-    expect(await identities.find('a')).toEqual(user('a', 'renamed'))
-    expect(await identities.find('b')).toBeUndefined()
-    expect(await identities.find('c')).toEqual(user('c'))
   })
 
   it('are read again only if they may have changed, themselves or in a project that they have to do with', async () => {
@@ -287,40 +240,6 @@ describe('the identities in memory', () => {
     expect((await early)?.name).toBe('a')
     expect((await late)?.name).toBe('renamed')
     expect((await identities.find('a'))?.name).toBe('renamed')
-  })
-
-  it('keep the users that were used last, up to their capacity', async () => {
-    const instance = new Instance()
-    for (const userId of ['a', 'b', 'c']) instance.set(user(userId))
-    const identities = new LiveIdentities(instance, { capacity: 2 })
-    await refresh(identities, instance)
-    for (const userId of ['a', 'b', 'a', 'c']) await identities.find(userId)
-    expect(identities.idsToRead(ANY).sort()).toEqual(['a', 'c'])
-  })
-
-  it('forget what the database has not confirmed when it goes back', async () => {
-    const instance = new Instance()
-    instance.set(user('a'))
-    instance.set(user('b'))
-    const identities = new LiveIdentities(instance)
-    await refresh(identities, instance)
-    for (const userId of ['a', 'nobody']) await identities.find(userId)
-    await refresh(identities, instance)
-    await identities.find('b')
-    await identities.find('nobody')
-
-    const requested = ['a']
-    instance.held = []
-    const early = identities.find('c')
-    instance.goBack(1)
-    identities.replace({ ...(await instance.load({ userIds: requested })), changes: ANY })
-    for (const release of instance.held) release()
-    instance.held = null
-    await early
-
-    instance.reads = []
-    for (const userId of ['a', 'b', 'c', 'nobody']) await identities.find(userId)
-    expect(instance.reads).toEqual(['b', 'c', 'nobody'])
   })
 
   it('are not kept from an answer that began before a state which does not continue the one before', async () => {

@@ -7,7 +7,7 @@ const NOON = new Date('2026-03-01T12:00:00Z')
 const after = (seconds: number) => new Date(NOON.getTime() + seconds * 1000)
 
 /** Uses of secrets, a store that can be made to fail or to wait, and a clock whose timers the test lets ring. */
-function start(capacity?: number, canWrite = true) {
+function start() {
   const written: Record<string, Date>[] = []
   const timers: { milliseconds: number; callback: () => void }[] = []
   const log = createRecordingLog()
@@ -27,10 +27,9 @@ function start(capacity?: number, canWrite = true) {
   }
   const uses = new SecretUses({
     store,
-    canWrite: () => canWrite,
+    canWrite: () => true,
     clock,
     log,
-    ...(capacity === undefined ? {} : { capacity }),
   })
   const ring = async () => {
     timers.shift()?.callback()
@@ -48,16 +47,6 @@ describe('the last use of a secret', () => {
     expect(timers.map(({ milliseconds }) => milliseconds)).toEqual([60_000])
     await ring()
     expect(written).toEqual([{ one: NOON }])
-  })
-
-  it('is written together with those of other secrets, and the latest of each', async () => {
-    const { uses, written, timers, ring } = start()
-    uses.note('one', after(0))
-    uses.note('two', after(30))
-    uses.note('one', after(60))
-    expect(timers).toHaveLength(1)
-    await ring()
-    expect(written).toEqual([{ one: after(60), two: NOON }])
   })
 
   it('is kept when it comes during a write', async () => {
@@ -105,12 +94,5 @@ describe('stopping', () => {
     await uses.stop()
     expect(written).toEqual([{ one: NOON }])
     expect(timers).toEqual([])
-  })
-
-  it('drops what is left without a warning where there is no database to write to, as on a standby', async () => {
-    const { uses, written, log } = start(undefined, false)
-    uses.note('one', NOON)
-    await uses.stop()
-    expect([written, log.lines]).toEqual([[], []])
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { Replica } from '../../../../src/app/replica/replica.ts'
-import { DomainError, StorageRefusal } from '../../../../src/domain/errors.ts'
+import { DomainError } from '../../../../src/domain/errors.ts'
 import type { IdentityChanges } from '../../../../src/domain/identities/changed-users.ts'
 import { createServiceUser, type ServiceUser } from '../../../../src/domain/identities/service-user.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
@@ -28,11 +28,9 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
   const instance = {
     comparisons: 0,
     unreadable: undefined as Error | undefined,
-    unreadableUser: undefined as Error | undefined,
     ring: [] as WebKey[],
     version: 0,
     changedAt: new Date(0),
-    databaseTime: new Date(0),
     clockOffset: 0,
     issuer: ISSUER,
     failure: undefined as Error | undefined,
@@ -50,12 +48,12 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
   const status = async (): Promise<InstanceStatus> => {
     instance.comparisons += 1
     if (instance.failure !== undefined) throw instance.failure
-    const { version, changedAt, databaseTime } = instance
+    const { version, changedAt } = instance
     return {
       version,
       changedAt,
       issuer: instance.issuer,
-      clock: { databaseTime, offsetSeconds: instance.clockOffset },
+      clock: { databaseTime: new Date(0), offsetSeconds: instance.clockOffset },
       standby: null,
     }
   }
@@ -80,7 +78,6 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
       return { ...(await load(choose(changes))), changes }
     },
     findServiceUser: async (userId) => {
-      if (instance.unreadableUser !== undefined) throw instance.unreadableUser
       const { version, changedAt } = await status()
       return { version, changedAt, user: instance.users.get(userId) }
     },
@@ -110,30 +107,6 @@ async function nextComparison(clock: ManualClock) {
 }
 
 describe('a replica', () => {
-  it('notifies of a new key ring again after a listener failed', async () => {
-    const { instance, replica } = createInstance()
-    await replica.start()
-    const seen: number[] = []
-    let broken = false
-    replica.onKeys((snapshot) => {
-      if (broken) throw new Error('cannot take it over')
-      seen.push(snapshot.ring.length)
-    })
-
-    instance.change(1)
-    broken = true
-    await expect(replica.refresh()).rejects.toThrow('cannot take it over')
-    expect(replica.keys().ring).toHaveLength(0)
-    expect(replica.isReachable()).toBe(true)
-    expect(replica.isCurrent()).toBe(false)
-
-    broken = false
-    await replica.refresh()
-    expect(seen).toEqual([0, 1])
-    expect(replica.keys().ring).toHaveLength(1)
-    await replica.stop()
-  })
-
   it('serves its own change at once, also while it is loading the same state, which it does not take for another', async () => {
     const { instance, replica, log } = createInstance()
     await replica.start()
@@ -202,27 +175,6 @@ describe('a replica', () => {
     },
   )
 
-  it('tells how long each change took to get here, by the clock of the database', async () => {
-    const { instance, replica } = createInstance()
-    instance.change(1000)
-    await replica.start()
-    const lags: number[] = []
-    const forget = replica.onLag((lag) => lags.push(lag))
-    expect(replica.status().lagSeconds).toBeNull()
-
-    instance.change(500_000)
-    instance.databaseTime = new Date(500_250)
-    await replica.refresh()
-    await replica.refresh()
-    expect({ lags, last: replica.status().lagSeconds }).toEqual({ lags: [0.25], last: 0.25 })
-
-    forget()
-    instance.change(600_000)
-    await replica.refresh()
-    expect(lags).toHaveLength(1)
-    await replica.stop()
-  })
-
   it('says when its clock and that of the database differ, and leaves changes to others beyond 30 s', async () => {
     const { instance, replica, log } = createInstance()
     await replica.start()
@@ -267,60 +219,6 @@ describe('a replica', () => {
     await nextComparison(clock)
     expect(replica.isReachable()).toBe(true)
     expect(await replica.findServiceUser('new')).toBeUndefined()
-    await replica.stop()
-  })
-
-  it('says for how long it has not been confirmed, what the limit is, and why', async () => {
-    const { instance, replica, clock } = createInstance()
-    await replica.start()
-    instance.failure = unavailable('it is out')
-    for (let second = 0; second < 12; second += 1) await nextComparison(clock)
-    expect(replica.readiness()).toEqual({
-      ready: false,
-      reason: 'the database has not confirmed the state of the instance for 12 s, the limit is 10 s: it is out',
-    })
-    expect(() => replica.keys()).toThrow(DomainError)
-
-    instance.failure = undefined
-    await nextComparison(clock)
-    expect(replica.keys().ring).toEqual([])
-    await replica.stop()
-  })
-
-  it('treats another issuer like the loss of the database, and tells only its operator how to go on', async () => {
-    const { instance, replica, clock, log } = createInstance()
-    await replica.start()
-    instance.issuer = 'https://tokens.example.com'
-    await nextComparison(clock)
-    const why =
-      'the issuer of the instance has been changed to https://tokens.example.com: start this server again with'
-    const generic = 'this server cannot be used until its operator has started it again'
-    expect(() => replica.assertReachable()).toThrow(expect.objectContaining({ message: generic }))
-    await expect(replica.confirm()).rejects.toMatchObject({ message: generic })
-    expect(log.lines).toEqual([expect.stringContaining(why)])
-    for (let second = 0; second < 11; second += 1) await nextComparison(clock)
-    expect(replica.readiness()).toEqual({ ready: false, reason: expect.stringContaining(why) })
-
-    instance.issuer = ISSUER
-    await nextComparison(clock)
-    expect(() => replica.assertReachable()).not.toThrow()
-    await replica.stop()
-  })
-
-  it('logs a failure when it begins, when the reason changes and every minute, and that it is over', async () => {
-    const { instance, replica, clock, log } = createInstance()
-    await replica.start()
-    instance.failure = unavailable('one')
-    for (let second = 0; second < 5; second += 1) await nextComparison(clock)
-    expect(log.lines).toHaveLength(1)
-    instance.failure = unavailable('another')
-    for (let second = 0; second < 60; second += 1) await nextComparison(clock)
-    expect(log.lines).toHaveLength(2)
-    await nextComparison(clock)
-    expect(log.lines).toHaveLength(3)
-    instance.failure = undefined
-    for (let second = 0; second < 5; second += 1) await nextComparison(clock)
-    expect(log.lines.slice(3)).toEqual([expect.stringMatching(/^info the state of the instance can be read again/)])
     await replica.stop()
   })
 })
@@ -369,81 +267,6 @@ describe('a replica that knows of a version that it cannot take over', () => {
     expect(replica.status().unreadableRow).toBeUndefined()
     await replica.stop()
   })
-
-  it('never serves for longer than without the database', async () => {
-    const { instance, replica, clock } = createInstance({ maxStalenessSeconds: 3 })
-    await replica.start()
-    instance.change(1)
-    instance.unreadable = BAD_ROW
-    for (let second = 0; second < 3; second += 1) await nextComparison(clock)
-    expect(replica.isFresh()).toBe(true)
-    await nextComparison(clock)
-    expect(replica.isFresh()).toBe(false)
-    await replica.stop()
-  })
-})
-
-describe('a replica that knows of a version that the database refuses to hand over', () => {
-  const REFUSAL = new StorageRefusal('this role lacks a right (SQLSTATE 42501)', new Error('permission denied'))
-
-  it('is not ready at once, says why, and serves for ten seconds, however long it may without the database', async () => {
-    const { instance, replica, clock } = createInstance({ maxStalenessSeconds: 60 })
-    await replica.start()
-    instance.change(1)
-    instance.unreadable = REFUSAL
-    await nextComparison(clock)
-    expect({ current: replica.isCurrent(), fresh: replica.isFresh() }).toEqual({ current: false, fresh: true })
-    expect(replica.status().unreadableRow).toEqual({ kind: 'other', id: '' })
-    expect(replica.readiness()).toEqual({
-      ready: false,
-      reason:
-        'version 1 of the instance is known and cannot be taken over, the database refuses: this role lacks a right ' +
-        '(SQLSTATE 42501): tokens go on for 10 s, of which 0 s have passed',
-    })
-    // The loss of the connection does not make the newer version unknown.
-    instance.failure = unavailable()
-    for (let second = 0; second < 11; second += 1) await nextComparison(clock)
-    expect(replica.isFresh()).toBe(false)
-
-    instance.failure = undefined
-    instance.unreadable = undefined
-    await nextComparison(clock)
-    expect({ current: replica.isCurrent(), keys: replica.keys().ring.length }).toEqual({ current: true, keys: 1 })
-    await replica.stop()
-  })
-
-  it('is without the database when that refuses to say which version it has', async () => {
-    const { instance, replica, clock } = createInstance({ maxStalenessSeconds: 60 })
-    await replica.start()
-    instance.failure = REFUSAL
-    for (let second = 0; second < 12; second += 1) await nextComparison(clock)
-    expect({ current: replica.isCurrent(), fresh: replica.isFresh() }).toEqual({ current: false, fresh: true })
-    expect(replica.status().unreadableRow).toBeUndefined()
-    await replica.stop()
-  })
-})
-
-describe('a user who is not in memory and cannot be read', () => {
-  it('is unavailable, the log names the row once a minute, and others are served', async () => {
-    const { instance, replica, clock, log } = createInstance()
-    await replica.start()
-    instance.unreadableUser = BAD_ROW
-    for (let minute = 0; minute < 2; minute += 1) {
-      for (let request = 0; request < 3; request += 1) {
-        const unavailableUser = { name: 'DomainError', code: 'storage_unavailable' }
-        await expect(replica.findServiceUser('robot')).rejects.toMatchObject(unavailableUser)
-        await expect(replica.readServiceUser('robot')).rejects.toMatchObject(unavailableUser)
-      }
-      expect(log.lines).toHaveLength(minute + 1)
-      for (let second = 0; second < 60; second += 1) await nextComparison(clock)
-    }
-    expect(log.lines[0]).toMatch(/^error a row cannot be read.*"row":\{"kind":"service_user","id":"robot"\}/)
-    expect(replica.isCurrent()).toBe(true)
-
-    instance.unreadableUser = undefined
-    expect(await replica.findServiceUser('robot')).toBeUndefined()
-    await replica.stop()
-  })
 })
 
 describe('an own change', () => {
@@ -464,15 +287,6 @@ describe('an own change', () => {
     const refused = expect(replica.refreshAfterWrite()).rejects.toMatchObject({ code: 'change_not_in_force' })
     for (let second = 0; second <= 10; second += 1) await nextComparison(clock)
     await refused
-    await replica.stop()
-  })
-
-  it('is not waited for when there is a row that cannot be read', async () => {
-    const { instance, replica } = createInstance()
-    await replica.start()
-    instance.change(1)
-    instance.unreadable = BAD_ROW
-    await expect(replica.refreshAfterWrite()).rejects.toMatchObject({ code: 'change_not_in_force' })
     await replica.stop()
   })
 })

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
 import type { AuditEvent } from '../../../../src/domain/audit.ts'
-import { eventTypeOf, toCloudEvent } from '../../../../src/domain/events/cloud-event.ts'
 import {
   addWebhook,
   disableGone,
@@ -43,45 +42,6 @@ describe('a receiver that says it is gone', () => {
     const moved = editWebhook(webhooks, webhookId, { url: 'https://new.example/' })
     expect(disableGone(moved, webhookId, 'lease')).toBe(moved)
     expect(disableGone([], webhookId, 'lease')).toEqual([])
-  })
-})
-
-describe('the type of an event', () => {
-  it.each([
-    ['iam.user.v2.ServiceUserService/DisableServiceUser', 'keyturn.iam.user.v2.ServiceUserService.DisableServiceUser'],
-    ['oauth/token', 'keyturn.oauth.token'],
-    ['bootstrap', 'keyturn.bootstrap'],
-    ['audit/omitted', 'keyturn.audit.omitted'],
-  ])('of the action %s is %s', (action, type) => {
-    expect(eventTypeOf(action)).toBe(type)
-  })
-})
-
-describe('a CloudEvent', () => {
-  it('has no subject for an event about nothing, and no field that is empty', () => {
-    expect(toCloudEvent(event('audit/omitted'), 'https://id.example')).toEqual({
-      specversion: '1.0',
-      id: 'c0ffee00-0000-4000-8000-000000000000',
-      source: 'https://id.example',
-      type: 'keyturn.audit.omitted',
-      time: '2026-11-23T08:00:00.000Z',
-      datacontenttype: 'application/json',
-      data: {
-        eventId: 'c0ffee00-0000-4000-8000-000000000000',
-        eventDate: '2026-11-23T08:00:00Z',
-        actor: 'system',
-        action: 'audit/omitted',
-        outcome: 'OMITTED',
-      },
-    })
-  })
-
-  it('says how many refusals an event stands for', () => {
-    const omission = { count: 12, since: new Date('2026-11-23T07:59:00.5Z') }
-    expect(toCloudEvent({ ...event('audit/omitted'), omission }, 'https://id.example').data.omission).toEqual({
-      count: '12',
-      sinceDate: '2026-11-23T07:59:00.500Z',
-    })
   })
 })
 

@@ -3,7 +3,6 @@ import { DomainError } from '../../../../src/domain/errors.ts'
 import {
   type AuthorityFacts,
   assertAuthorized,
-  authenticated,
   type CallingUser,
   type Credential,
   type UserAuthority,
@@ -69,15 +68,6 @@ describe.each([
   ] as const)('is lost once %s', (_, facts, code) => {
     expect(outcomeOf(right, facts)).toBe(code)
   })
-
-  it('is about one permission: who may read goes on reading with a lesser role', () => {
-    const user: CallingUser = { ...owner, instanceRoles: ['IAM_OWNER_VIEWER'] }
-    expect(outcomeOf(authority(credential, 'iam.user.read'), { user })).toBe('holds')
-  })
-
-  it('does not tell a user who is disabled, or gone, what the permission would be', () => {
-    expect(outcomeOf(right, { user: { ...owner, enabled: false, instanceRoles: [] } })).toBe('token_invalid')
-  })
 })
 
 describe('the right of a caller with an access token', () => {
@@ -97,15 +87,6 @@ describe('the right of a caller with an access token', () => {
     expect(outcomeOf(right, { user: { ...owner, revokedTokens: [{ tokenId: 'jti' }] } })).toBe('token_invalid')
     expect(outcomeOf(right, { user: { ...owner, tokensRevokedAt: now } })).toBe('token_invalid')
   })
-
-  it('is none if the expiry is no date', () => {
-    const never = { ...withAccessToken, expiresAt: new Date(Number.NaN) }
-    expect(outcomeOf(authority(never, 'iam.web_key.write'), {})).toBe('token_invalid')
-  })
-
-  it('does not depend on personal access tokens', () => {
-    expect(outcomeOf(right, { user: { ...owner, personalAccessTokens: [] } })).toBe('holds')
-  })
 })
 
 describe('the right of a caller with a personal access token', () => {
@@ -119,15 +100,5 @@ describe('the right of a caller with a personal access token', () => {
   it('is lost in the moment in which the token expires, and not before', () => {
     expect(outcomeOf(right, { now: after(0) })).toBe('holds')
     expect(outcomeOf(right, { now: after(1) })).toBe('token_invalid')
-  })
-
-  it('does not depend on any web key', () => {
-    expect(outcomeOf(right, { ring: [] })).toBe('holds')
-  })
-})
-
-describe('an authenticated caller', () => {
-  it.each([withAccessToken, withPersonalAccessToken])('is the user that was found: $kind', (credential) => {
-    expect(authenticated(credential, { user: owner, ring, now })).toBe(owner)
   })
 })

@@ -88,11 +88,6 @@ describe('a client secret', () => {
   ])('is dead when it was deactivated %s [Spec §7]', (_, deactivatedAt) => {
     expect(isLive(secret({ deactivatedAt }), now)).toBe(false)
   })
-
-  it('is dead by the first of its dates', () => {
-    expect(isLive(secret({ expiresAt: after, deactivatedAt: before }), now)).toBe(false)
-    expect(isLive(secret({ expiresAt: before, deactivatedAt: after }), now)).toBe(false)
-  })
 })
 
 describe('the secrets of a user', () => {
@@ -179,32 +174,5 @@ describe('the personal access tokens of a user', () => {
     const one = token({ tokenId: 'later', createdAt: after, expiresAt: late })
     const later = addPersonalAccessToken(ten, one, { ...YEAR, clock: after })
     expect(later.personalAccessTokens.map(({ tokenId }) => tokenId)).toEqual(['later'])
-  })
-})
-
-describe('credentials that are dated ahead of the clock', () => {
-  const date = new Date(now.getTime() + 82_800_000)
-
-  it('expire by the clock', () => {
-    expect(addSecret(user, secret({ createdAt: date, expiresAt: after }), now).secrets).toHaveLength(1)
-    expect(addKeys(user, [key({ createdAt: date, expiresAt: after })], now).keys).toHaveLength(1)
-    expect(addPersonalAccessToken(user, token({ createdAt: date }), YEAR).personalAccessTokens).toHaveLength(1)
-    expect(codeOf(() => addSecret(user, secret({ createdAt: before, expiresAt: now }), now))).toBe('expiration_in_past')
-  })
-
-  it('neither remove nor overlook those that work by the clock', () => {
-    const ten = repeated(10, (current, i) => {
-      const one = addSecret(current, secret({ secretId: `secret-${i}`, expiresAt: after }), now)
-      return addPersonalAccessToken(one, token({ tokenId: `token-${i}` }), YEAR)
-    })
-    expect(codeOf(() => addSecret(ten, secret({ createdAt: date }), now))).toBe('client_secret_limit_reached')
-    expect(codeOf(() => addPersonalAccessToken(ten, token({ createdAt: date }), YEAR))).toBe(
-      'personal_access_token_limit_reached',
-    )
-  })
-
-  it('live for so long at most by the clock', () => {
-    const late = token({ createdAt: date, expiresAt: new Date(date.getTime() + 365 * 86_400_000) })
-    expect(codeOf(() => addPersonalAccessToken(user, late, YEAR))).toBe('expiration_too_late')
   })
 })

@@ -1,15 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { DomainError } from '../../../../src/domain/errors.ts'
-import {
-  addAudience,
-  addRole,
-  addScope,
-  createProject,
-  existingProject,
-  removeAudience,
-  removeRole,
-  removeScope,
-} from '../../../../src/domain/identities/project.ts'
+import { addAudience, addRole, addScope, createProject, removeRole } from '../../../../src/domain/identities/project.ts'
 import { STANDARD_SCOPES } from '../../../../src/domain/identities/token-grant.ts'
 
 const project = createProject('project-1', 'billing', new Date(0))
@@ -24,23 +15,11 @@ function codeOf(act: () => unknown): string | undefined {
 }
 
 describe('a project', () => {
-  it('begins without roles, scopes and audiences', () => {
-    const facts = { projectId: 'project-1', name: 'billing', createdAt: new Date(0) }
-    expect(project).toEqual({ ...facts, roles: [], scopes: [], audiences: [], rolesClaim: false })
-  })
-
   it('keeps its roles in order and each one once', () => {
     const roles = addRole(addRole(addRole(project, 'writer'), 'reader'), 'writer').roles
     expect(roles).toEqual(['reader', 'writer'])
     expect(removeRole({ ...project, roles }, 'reader').roles).toEqual(['writer'])
     expect(codeOf(() => removeRole(project, 'reader'))).toBe('project_role_not_found')
-  })
-
-  it('keeps its custom scopes in order and each one once', () => {
-    const scopes = addScope(addScope(addScope(project, 'b:write'), 'a:read'), 'b:write').scopes
-    expect(scopes).toEqual(['a:read', 'b:write'])
-    expect(removeScope({ ...project, scopes }, 'a:read').scopes).toEqual(['b:write'])
-    expect(codeOf(() => removeScope(project, 'a:read'))).toBe('project_scope_not_found')
   })
 
   it.each([...STANDARD_SCOPES, 'urn:service:iam:anything', 'urn:zitadel:iam:org:projects:roles'])(
@@ -49,14 +28,6 @@ describe('a project', () => {
       expect(codeOf(() => addScope(project, scope))).toBe('scope_reserved')
     },
   )
-
-  it('keeps its audiences in order and each one once', () => {
-    const add = (to: typeof project, audience: string) => addAudience(to, audience, 'https://id.example')
-    const { audiences } = add(add(add(project, 'urn:b'), 'https://a.example'), 'urn:b')
-    expect(audiences).toEqual(['https://a.example', 'urn:b'])
-    expect(removeAudience({ ...project, audiences }, 'urn:b').audiences).toEqual(['https://a.example'])
-    expect(codeOf(() => removeAudience(project, 'urn:b'))).toBe('project_audience_not_found')
-  })
 
   it.each(['https://id.example', 'https://id.example/', 'https://ID.example//'])(
     'cannot have the issuer as an audience, also not as %s',
@@ -77,10 +48,5 @@ describe('a project', () => {
     expect(codeOf(() => addRole({ ...project, roles: names }, 'one more'))).toBe('project_limit_reached')
     expect(codeOf(() => addScope({ ...project, scopes: names }, 'one more'))).toBe('project_limit_reached')
     expect(addRole({ ...project, roles: names }, 'name-0').roles).toHaveLength(1000)
-  })
-
-  it('must exist', () => {
-    expect(existingProject(project, 'project-1')).toBe(project)
-    expect(codeOf(() => existingProject(undefined, 'project-1'))).toBe('project_not_found')
   })
 })

@@ -4,7 +4,6 @@ import { DomainError } from '../../../../src/domain/errors.ts'
 import {
   type ActivationRules,
   activeKey,
-  assertRoom,
   type KeyRing,
   planActivation,
   planCreation,
@@ -42,14 +41,6 @@ function refusalOf(command: () => unknown): DomainError {
   throw new Error('it was not refused')
 }
 
-describe('the active key', () => {
-  it('is the one in state active, or none', () => {
-    expect(activeKey(ring)).toBe(active)
-    expect(activeKey([initial, inactive])).toBeUndefined()
-    expect(activeKey([])).toBeUndefined()
-  })
-})
-
 describe('creating a web key', () => {
   it('adds it in state initial, with its sealed private key [Spec §4.3 rule 1]', () => {
     const { steps, result } = planCreation(ring, pairNamed('new'), { now: seconds(9), maxWebKeys: 50 })
@@ -64,11 +55,6 @@ describe('creating a web key', () => {
     const refusal = refusalOf(() => planCreation(ring, pairNamed('new'), options))
     expect(refusal.code).toBe('web_key_limit_reached')
     expect(refusal.message).toContain('at most 3')
-  })
-
-  it('can be refused before a key pair is generated', () => {
-    expect(() => assertRoom(ring, 4)).not.toThrow()
-    expect(refusalOf(() => assertRoom(ring, 3)).code).toBe('web_key_limit_reached')
   })
 })
 
@@ -306,27 +292,6 @@ describe('any sequence of creating, activating and deleting', () => {
         })
       }),
       { numRuns: 300 },
-    )
-  })
-
-  it('demotes before it promotes', () => {
-    fc.assert(
-      fc.property(commands, (sequence) => {
-        let current: KeyRing = []
-        sequence.forEach((command, second) => {
-          try {
-            const { steps } = planOf(current, command, { ...rules, now: seconds(second) })
-            const transitions = steps
-              .flatMap((step) => (step.kind === 'transition' ? [step.key.state] : []))
-              .filter((state) => state !== 'initial')
-            expect([[], ['active'], ['inactive', 'active']]).toContainEqual(transitions)
-            current = applySteps(current, steps)
-          } catch (error) {
-            if (!(error instanceof DomainError)) throw error
-          }
-        })
-      }),
-      { numRuns: 200 },
     )
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { algorithmOf } from '../../../../src/domain/keys/key-algorithm.ts'
-import { activeKey, type KeyRing, planPublication, planRevocation } from '../../../../src/domain/keys/key-ring.ts'
+import { activeKey, type KeyRing, planPublication } from '../../../../src/domain/keys/key-ring.ts'
 import { nextStep, type PlannedStep, type Rotation } from '../../../../src/domain/keys/rotation.ts'
 import { planRequestedRotation, planStep, schedule } from '../../../../src/domain/keys/rotation-plan.ts'
 import { latest } from '../../../../src/domain/time.ts'
@@ -159,76 +159,6 @@ describe('rotating out of turn', () => {
     // Of these none can be deleted.
     expect(() => ask([active, initialKey('other', at(0), { kind: 'ed25519' })])).toThrow(refusal('revoke initial ones'))
     expect(ask([active, initialKey('b', at(0))]).result.key?.keyId).toBe('b')
-  })
-})
-
-describe('revoking a key', () => {
-  const ring = [
-    inactiveKeySince('old', at(0)),
-    activeKeySince('a', at(0)),
-    initialKey('other kind', at(1), { kind: 'ed25519' }),
-    initialKey('b', at(2)),
-  ]
-  const revoke = (
-    keyId: string,
-    keys: KeyRing = ring,
-    replacement = undefined as ReturnType<typeof pairOf> | undefined,
-  ) => planRevocation(keys, keyId, { now: at(100), jwksMaxAgeSeconds: 300, replacement, config: RSA })
-
-  it.each([
-    ['old', 'inactive'],
-    ['b', 'initial'],
-  ])('takes %s, which is %s, out of the ring and lets the active key sign on', (keyId) => {
-    const plan = revoke(keyId)!
-    expect(plan.steps).toEqual([{ kind: 'revoke', key: plan.result.key }])
-    expect(plan.result).toMatchObject({
-      key: { keyId, state: 'revoked', revokedAt: at(100) },
-      active: { keyId: 'a' },
-      trustedUntil: at(400),
-    })
-  })
-
-  it('lets an initial key take over from the active one in the same change', () => {
-    const plan = revoke('a', ring, pairOf('replacement'))!
-    const after = applySteps(ring, plan.steps)
-    expect(after.map(({ keyId, state }) => `${keyId} ${state}`)).toEqual([
-      'old inactive',
-      'other kind initial',
-      'b active',
-    ])
-    expect(plan.result.active).toMatchObject({ keyId: 'b', activatedAt: at(100) })
-  })
-
-  /** Keys that every verifier knows 300 s after their creation; 300 is the time of the revocation here. */
-  const KNOWN = [0, 0, 0]
-  const YOUNG = [1, 1, 1]
-  const other = { kind: 'ed25519' } as const
-  it.each([
-    ['of the wanted kind and known', [other, RSA, RSA], KNOWN, 'key-1'],
-    ['known, of another kind, rather than of the wanted kind and too young', [RSA, other, other], [1, 0, 0], 'key-1'],
-    ['of the wanted kind, if none is known', [other, RSA, RSA], YOUNG, 'key-1'],
-    ['the oldest, if none is known or of the wanted kind', [other, other, other], YOUNG, 'key-0'],
-  ])('chooses among initial keys one that is %s', (_, configs, ages, chosen) => {
-    const initial = configs.map((config, i) => initialKey(`key-${i}`, at(ages[i]!), config))
-    const keys = [activeKeySince('a', at(0)), ...initial]
-    const options = { now: at(300), jwksMaxAgeSeconds: 300, replacement: pairOf('replacement'), config: RSA }
-    expect(planRevocation(keys, 'a', options)!.result.active?.keyId).toBe(chosen)
-  })
-
-  it('needs a new key if there is no initial one, and lets it take over', () => {
-    const keys = ring.slice(0, 2)
-    expect(revoke('a', keys)).toBeUndefined()
-    const after = applySteps(keys, revoke('a', keys, pairOf('replacement'))!.steps)
-    expect(after.map(({ keyId, state }) => `${keyId} ${state}`)).toEqual(['old inactive', 'replacement active'])
-  })
-
-  it('never takes an inactive key back to work: why it was retired is not known', () => {
-    expect(revoke('a', ring.slice(0, 2))).toBeUndefined()
-  })
-
-  it('is refused for a key that is not there, as one that was revoked before', () => {
-    const after = applySteps(ring, revoke('old')!.steps)
-    expect(() => revoke('old', after)).toThrow(expect.objectContaining({ code: 'web_key_not_found' }))
   })
 })
 

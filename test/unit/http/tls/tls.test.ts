@@ -2,9 +2,8 @@ import { once } from 'node:events'
 import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import { connect as connectHttp2 } from 'node:http2'
 import { Agent, get } from 'node:https'
-import { connect as connectTcp, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
-import { duplexPair } from 'node:stream'
 import { connect, type TLSSocket } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { DEFAULT_LIMITS, type Limits } from '../../../../src/http/connections/limits.ts'
@@ -105,15 +104,6 @@ describe('TLS', () => {
     },
   )
 
-  it.each(['ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-AES256-GCM-SHA384', 'ECDHE-ECDSA-CHACHA20-POLY1305'])(
-    'speaks %s with clients of TLS 1.2',
-    async (ciphers) => {
-      const socket = await handshake(await start(), { ciphers, maxVersion: 'TLSv1.2' })
-      expect(socket.getCipher()).toMatchObject({ name: ciphers, version: 'TLSv1.2' })
-      socket.destroy()
-    },
-  )
-
   it('reloads the certificate and keeps open connections', async () => {
     const running = await start()
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -184,22 +174,6 @@ describe('a server that asks for certificates', () => {
       socket.destroy()
     })
     await check()
-  })
-
-  it('does not, and resumes sessions, if it is not told to ask', async () => {
-    const running = await start()
-    let session: Buffer | undefined
-    const first = await handshake(running)
-    clients.push(first)
-    first.on('session', (ticket) => {
-      session = ticket
-    })
-    first.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
-    await once(first, 'data')
-    await eventually(() => expect(session).toBeDefined())
-    const second = await handshake(running, { session })
-    clients.push(second)
-    expect(second.isSessionReused()).toBe(true)
   })
 })
 
@@ -283,20 +257,6 @@ describe('a client CA', () => {
     await gone
     await expect(ask(url, await shown('second'))).rejects.toThrow()
     expect(await ask(url, await shown('first'))).toBe('HTTP/1.1')
-  })
-
-  it('that is removed fails handshakes that began before', async () => {
-    const running = await start({}, true)
-    const tcp = connectTcp(running.port, '127.0.0.1')
-    tcp.on('error', () => {})
-    clients.push(tcp)
-    // The server has the ClientHello, and the client has not finished the handshake.
-    const [near, far] = duplexPair()
-    connect({ socket: far, ...(await shown('second')) }).on('error', () => {})
-    near.once('data', (hello) => tcp.write(hello))
-    await once(tcp, 'data')
-    await trust('first')
-    await closed(tcp.resume())
   })
 
   it('that is replaced accepts no resumption of an earlier TLS session', async () => {

@@ -20,7 +20,7 @@ import {
   users,
 } from './token-clients.ts'
 import type { TokenRequestCase } from './token-requests.ts'
-import { post, postOverHttp2, type Received } from './token-server.ts'
+import { post, type Received } from './token-server.ts'
 
 let servers: TokenServers
 let keys: KeySnapshot
@@ -96,14 +96,6 @@ export function describeFastPath(runs: number): void {
         await compare(post, request)
       },
     )
-
-    it.each(
-      requests
-        .filter(({ headers }) => headers?.expect === undefined)
-        .map((request) => [request.name, request] as const),
-    )('is answered in the same way over HTTP/2: %s', async (_, request) => {
-      await compare(postOverHttp2, request)
-    })
 
     it('is answered in the same way with random fields', async () => {
       const value = (...usualOnes: string[]) =>

@@ -1,9 +1,7 @@
 /**
  * The token endpoint on a port of its own, with or without users in memory, and what it recorded about each request.
  */
-import { once } from 'node:events'
 import { request } from 'node:http'
-import { connect } from 'node:http2'
 import { text } from 'node:stream/consumers'
 import { AttemptLimiter } from '../../../../src/app/access/attempt-limiter.ts'
 import type { KeySnapshot } from '../../../../src/app/keys/live-key-ring.ts'
@@ -176,23 +174,4 @@ export function post(url: string, { headers = {}, body, chunked = false }: Token
     })
     outgoing.end(body)
   })
-}
-
-/** Sends a request over HTTP/2, on a connection of its own. */
-export async function postOverHttp2(
-  url: string,
-  { headers = {}, body, chunked = false }: TokenRequestCase,
-): Promise<Received> {
-  const session = connect(url)
-  try {
-    const length = chunked ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-    const stream = session.request({ ...FORM, ...length, ...headers, ':method': 'POST', ':path': OAUTH_PATHS.token })
-    const head = once(stream, 'response')
-    stream.end(body)
-    const [[received], content] = await Promise.all([head, text(stream)])
-    const { ':status': status, ...rest } = received as Record<string, unknown>
-    return { status: Number(status), headers: rest, body: content }
-  } finally {
-    session.close()
-  }
 }

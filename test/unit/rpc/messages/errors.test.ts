@@ -47,24 +47,4 @@ describe('the error for a refusal', () => {
     expect(encodeURIComponent(error.rawMessage).length).toBeLessThan(2_048)
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(2_048)
   })
-
-  it('has the violations that it has room for, and the reason after them', () => {
-    const error = toConnectError(violated(['states', MUCH]), new Headers(), OPTIONS)
-    const [violations] = error.findDetails(ViolationsSchema)
-    expect(violations?.violations.map(({ message }) => message)).toEqual(['states'])
-    expect(error.details.map((detail) => 'desc' in detail && detail.desc.typeName)).toEqual([
-      'buf.validate.Violations',
-      'google.rpc.BadRequest',
-      'google.rpc.ErrorInfo',
-    ])
-  })
-
-  it('is not cut in the middle of a character', () => {
-    const { rawMessage } = toConnectError(
-      new ConnectError(`a${'\u{1f511}'.repeat(200)}`, Code.NotFound),
-      new Headers(),
-      OPTIONS,
-    )
-    expect(rawMessage.isWellFormed()).toBe(true)
-  })
 })

@@ -40,14 +40,6 @@ describe('a stream', () => {
     expect(ConnectError.from(greedy[0]!.reason).code).toBe(Code.Unavailable)
   })
 
-  it('is refused when its address holds as many as it may and no connection of it holds more than its own', () => {
-    const [first, second] = [client('a'), client('a')]
-    open(first, 2)
-    const held = open(second, 2)
-    expect(first).toThrow(expect.objectContaining({ code: Code.ResourceExhausted }))
-    expect(ended(held)).toEqual([false, false])
-  })
-
   it('takes the place of the oldest one of the greediest address when there are as many as there may be', () => {
     const small = open(client('b'), 2)
     const greedy = [...open(client('a'), 2), ...open(client('a'), 2)]
@@ -71,14 +63,6 @@ describe('a stream', () => {
     expect(ended(small)).toEqual([false])
   })
 
-  it('of one address does not count for another one on the same connection, which is that of a proxy', () => {
-    const connection = {}
-    const enter = (address: string) =>
-      streams.admit(new AbortController().signal, { address, connection, cutOff: () => {} })
-    for (const address of ['a', 'a', 'a', 'b', 'b']) enter(address)
-    expect(enter('b').aborted).toBe(false)
-  })
-
   it('that loses its place counts until it has ended, and is cut off if it does not', async () => {
     streams = new StreamLimiter({ total: 2, perAddress: 2, perConnection: 2 }, 10)
     const calls: AbortController[] = []
@@ -97,28 +81,5 @@ describe('a stream', () => {
     expect(calls.map(({ signal }) => signal.aborted)).toEqual([false, false, false])
     await once(calls[0]!.signal, 'abort')
     expect(calls.map(({ signal }) => signal.aborted)).toEqual([true, false, false])
-  })
-
-  it('is refused while as many are ending for others as a connection may have', () => {
-    streams = new StreamLimiter({ total: 3, perAddress: 3, perConnection: 1 })
-    const calls = Array.from({ length: 3 }, () => new AbortController())
-    for (const { signal } of calls) client('a')(signal)
-    client('b')()
-    expect(client('c')).toThrow(expect.objectContaining({ code: Code.ResourceExhausted }))
-    calls[0]!.abort()
-    expect(client('c')().aborted).toBe(false)
-  })
-
-  it('ends for the reason of its call', () => {
-    const call = new AbortController()
-    const signal = client('a')(call.signal)
-    call.abort('gone')
-    expect(signal.reason).toBe('gone')
-  })
-
-  it('of a call that has ended already holds no place', () => {
-    const enter = client('a')
-    for (let i = 0; i < 10; i += 1) expect(enter(AbortSignal.abort()).aborted).toBe(true)
-    expect(enter().aborted).toBe(false)
   })
 })
