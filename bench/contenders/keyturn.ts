@@ -5,8 +5,9 @@
 import { readFileSync } from 'node:fs'
 import { mkdtemp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { deriveKeys, withIntegrityKey } from '../../src/crypto/integrity-key.ts'
+import { deriveKeys } from '../../src/crypto/integrity-key.ts'
 import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
+import { createKeySealer } from '../../src/crypto/sealed-key.ts'
 import type { TestPostgres } from '../../test/support/postgres.ts'
 import { childrenOf } from '../../test/support/proc.ts'
 import { type Program, startProgram } from '../processes/program.ts'
@@ -63,7 +64,8 @@ export async function insertClients(
     databaseUrl,
   )
   if (row === undefined) throw new Error('the instance is not set up')
-  const { clientSecrets } = await withIntegrityKey(row.sealed, parseMasterKeys(masterKey), deriveKeys)
+  const sealer = createKeySealer(parseMasterKeys(masterKey))
+  const { clientSecrets } = await sealer.use(row.sealed, { kind: 'integrity_key' }, deriveKeys)
   for (const statement of insertDerivedClients(count, clientSecrets)) await postgres.query(statement, [], databaseUrl)
 }
 

@@ -10,7 +10,7 @@ import type { TokenBinding } from '../domain/identities/token-binding.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../domain/identities/token-grant.ts'
 import { KEY_ALGORITHMS, type PublicJwk } from '../domain/keys/key-algorithm.ts'
 import type { KeyRing } from '../domain/keys/key-ring.ts'
-import type { AccessTokenVerifier, IssuedTokenVerifier } from '../domain/ports/verification.ts'
+import type { IssuedTokenVerifier } from '../domain/ports/verification.ts'
 
 /** Bounds the work that an unauthenticated token causes, before it is parsed. Just below the size limit of a header. */
 const MAX_TOKEN_LENGTH = 15 * 1024
@@ -23,29 +23,20 @@ const NOT_VALID = 'the access token is not valid'
 /** The required claims, and the time of the verification. */
 export interface AccessTokenVerifierOptions {
   readonly issuer: string
-  readonly audience: string
+  /** Without one every audience is good. */
+  readonly audience?: string
   readonly now: () => Date
 }
 
-/** A verifier of tokens by this issuer for this audience. Verification has no clock tolerance. */
-export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): AccessTokenVerifier {
-  return {
-    async verify(token, ring) {
-      const { subject, credential, boundTo } = await verify(token, ring, options)
-      return { subject, credential, boundTo }
-    },
-  }
-}
-
-export function createIssuedTokenVerifier(options: Omit<AccessTokenVerifierOptions, 'audience'>): IssuedTokenVerifier {
+/** A verifier of tokens by this issuer. Verification has no clock tolerance. */
+export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): IssuedTokenVerifier {
   return { verify: (token, ring) => verify(token, ring, options) }
 }
 
-/** @param options Without an audience every one is good. */
 async function verify(
   token: string,
   ring: KeyRing,
-  { issuer, audience, now }: Omit<AccessTokenVerifierOptions, 'audience'> & { readonly audience?: string },
+  { issuer, audience, now }: AccessTokenVerifierOptions,
 ): Promise<IssuedAccessToken> {
   try {
     if (token.length > MAX_TOKEN_LENGTH) throw new Error(`the token is longer than ${MAX_TOKEN_LENGTH} characters`)

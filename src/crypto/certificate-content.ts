@@ -4,6 +4,7 @@
  * Read from its DER, because Node.js joins names into texts, and does not tell which extensions are critical. An unknown critical
  * extension, such as name constraints, makes a certificate unusable.
  */
+import { isAscii, isUtf8 } from 'node:buffer'
 import { X509Certificate } from 'node:crypto'
 import { type DistinguishedName, formatDistinguishedName } from '../domain/identities/distinguished-name.ts'
 import { contentOf, contextTag, type DerValue, objectIdentifierOf, readDer, TAG, valuesIn } from './der.ts'
@@ -36,11 +37,6 @@ const URI = contextTag(6, 'primitive')
 
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/
 
-interface Extension {
-  readonly isCritical: boolean
-  readonly value: Buffer
-}
-
 /** Parses a certificate and nothing else. @throws {Error} if it is none. */
 export function parseCertificate(der: Uint8Array): X509Certificate {
   const x509 = new X509Certificate(der)
@@ -56,15 +52,15 @@ export function readCertificate(x509: X509Certificate): CertificateContent {
   const fields = valuesIn(body, TAG.sequence)
   if (fields[0]?.tag !== contextTag(0, 'constructed')) throw new Error('it is not of version 3')
   const extensions = extensionsIn(fields.find(({ tag }) => tag === contextTag(3, 'constructed')))
-  const names = extensions.get(SUBJECT_ALTERNATIVE_NAME)?.value
-  const purposes = extensions.get(EXTENDED_KEY_USAGE)?.value
-  const keyUsage = extensions.get(KEY_USAGE)?.value
+  const names = extensions.get(SUBJECT_ALTERNATIVE_NAME)
+  const purposes = extensions.get(EXTENDED_KEY_USAGE)
+  const keyUsage = extensions.get(KEY_USAGE)
   return {
     x509,
     subject: subjectIn(fields[5]),
     dnsNames: textsIn(names, DNS_NAME),
     uris: textsIn(names, URI),
-    authority: authorityIn(extensions.get(BASIC_CONSTRAINTS)?.value),
+    authority: authorityIn(extensions.get(BASIC_CONSTRAINTS)),
     purposes: purposes && valuesIn(readDer(purposes)[0], TAG.sequence).map(objectIdentifierOf),
     keyUsage: keyUsage && contentOf(readDer(keyUsage)[0], TAG.bitString).subarray(1),
     signatureAlgorithm: objectIdentifierOf(valuesIn(signatureAlgorithm, TAG.sequence)[0]),
@@ -72,8 +68,8 @@ export function readCertificate(x509: X509Certificate): CertificateContent {
 }
 
 /** @throws {Error} if one is there twice, or is critical and not understood. */
-function extensionsIn(field: DerValue | undefined): ReadonlyMap<string, Extension> {
-  const extensions = new Map<string, Extension>()
+function extensionsIn(field: DerValue | undefined): ReadonlyMap<string, Buffer> {
+  const extensions = new Map<string, Buffer>()
   if (field === undefined) return extensions
   for (const each of valuesIn(readDer(field.content)[0], TAG.sequence)) {
     const [oid, ...others] = valuesIn(each, TAG.sequence)
@@ -82,7 +78,7 @@ function extensionsIn(field: DerValue | undefined): ReadonlyMap<string, Extensio
     if (extensions.has(name)) throw new Error(`it has the extension ${name} twice`)
     if (name === NAME_CONSTRAINTS || (isCritical && !UNDERSTOOD.includes(name)))
       throw new Error(`it has the extension ${name}, which is not understood`)
-    extensions.set(name, { isCritical, value: contentOf(others.at(-1), TAG.octetString) })
+    extensions.set(name, contentOf(others.at(-1), TAG.octetString))
   }
   return extensions
 }
@@ -125,20 +121,12 @@ function subjectIn(field: DerValue | undefined): string | undefined {
 function textOf(value: DerValue | undefined): string | undefined {
   switch (value?.tag) {
     case TAG.utf8String:
-      return decoded(value.content)
+      return isUtf8(value.content) ? value.content.toString() : undefined
     case TAG.printableString:
     case TAG.ia5String:
     case TAG.numericString:
-      return value.content.every((byte) => byte < 0x80) ? value.content.toString('latin1') : undefined
+      return isAscii(value.content) ? value.content.toString('latin1') : undefined
     default:
       return undefined
-  }
-}
-
-function decoded(bytes: Buffer): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    return undefined
   }
 }

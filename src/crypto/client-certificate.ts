@@ -74,9 +74,6 @@ export function createClientCertificateVerifier(
 
 type Presented = Extract<PresentedCertificate, { kind: 'presented' }>
 
-/** The message says what is wrong with a certificate. */
-class UnusableCertificate extends Error {}
-
 function verify(
   { thumbprint, chain }: Presented,
   authorities: readonly CertificateContent[],
@@ -86,13 +83,13 @@ function verify(
   try {
     const [certificate, ...others] = chain
     const x509 = parseCertificate(certificate ?? new Uint8Array())
-    if (!isValidAt(x509, now)) throw new UnusableCertificate('it has expired, or is not valid yet')
+    if (!isValidAt(x509, now)) throw new Error('it has expired, or is not valid yet')
     assertKey(x509.publicKey)
     try {
       const content = readCertificate(x509)
       assertOfClient(content)
       const trusted = authoritiesAmong(others, authorities, now)
-      if (issuerOf(content, trusted) === undefined) throw new UnusableCertificate('no trusted authority has issued it')
+      if (issuerOf(content, trusted) === undefined) throw new Error('no trusted authority has issued it')
       const { subject, dnsNames, uris } = content
       return { thumbprint, isUsable: true, names: { subject, dnsNames, uris }, problem: null }
     } catch (error) {
@@ -145,19 +142,17 @@ function issuerOf({ x509, signatureAlgorithm }: CertificateContent, trusted: rea
 
 /** The certificate of an authority has other duties, and one of a server must not become that of a client. */
 function assertOfClient({ authority, purposes, keyUsage }: CertificateContent): void {
-  if (authority !== null) throw new UnusableCertificate('it is that of an authority')
-  if (purposes?.includes(CLIENT_AUTH) !== true)
-    throw new UnusableCertificate('it is not for the authentication of clients')
-  if (keyUsage !== undefined && !has(keyUsage, DIGITAL_SIGNATURE))
-    throw new UnusableCertificate('its key is not for signatures')
+  if (authority !== null) throw new Error('it is that of an authority')
+  if (purposes?.includes(CLIENT_AUTH) !== true) throw new Error('it is not for the authentication of clients')
+  if (keyUsage !== undefined && !has(keyUsage, DIGITAL_SIGNATURE)) throw new Error('its key is not for signatures')
 }
 
 function assertAuthority({ x509, authority, purposes, keyUsage }: CertificateContent): void {
-  if (authority === null) throw new UnusableCertificate('it is not that of an authority')
+  if (authority === null) throw new Error('it is not that of an authority')
   if (keyUsage !== undefined && !has(keyUsage, CERTIFICATE_SIGNATURE))
-    throw new UnusableCertificate('its key may not sign certificates')
+    throw new Error('its key may not sign certificates')
   if (purposes !== undefined && !purposes.includes(CLIENT_AUTH) && !purposes.includes(ANY_PURPOSE))
-    throw new UnusableCertificate('it is not for certificates of clients')
+    throw new Error('it is not for certificates of clients')
   assertKey(x509.publicKey)
 }
 
@@ -167,8 +162,7 @@ function assertKey({ asymmetricKeyType: type, asymmetricKeyDetails: details = {}
     type === 'rsa'
       ? modulusLength >= MIN_RSA_BITS && modulusLength <= MAX_RSA_BITS
       : type === 'ed25519' || (type === 'ec' && CURVES.includes(namedCurve))
-  if (!isGood)
-    throw new UnusableCertificate('its key must be RSA with 2048 to 8192 bits, on P-256, P-384 or P-521, or Ed25519')
+  if (!isGood) throw new Error('its key must be RSA with 2048 to 8192 bits, on P-256, P-384 or P-521, or Ed25519')
 }
 
 function has(keyUsage: Buffer, bit: number): boolean {

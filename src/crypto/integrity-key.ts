@@ -9,12 +9,9 @@ import { createConsoleSecrets } from './console-secrets.ts'
 import { createDpopNonces } from './dpop-nonces.ts'
 import type { MasterKeys } from './master-keys.ts'
 import { createPublicKeyMacs } from './public-key-macs.ts'
-import { CannotOpen, openJwe, sealJwe } from './sealed-jwe.ts'
+import { createKeySealer } from './sealed-key.ts'
 
 const KEY_BYTES = 32
-
-/** The content type of the JWE. Sealed private keys have another one, so neither can replace the other. */
-const CTY = 'integrity-key'
 
 /** The `info` of HKDF (RFC 5869) for each derived key. A released one must never change. */
 const USES = {
@@ -51,7 +48,8 @@ export function createIntegrity(keys: DerivedKeys): Integrity {
 export async function generateIntegrity(masterKeys: MasterKeys): Promise<NewIntegrity> {
   const key = randomBytes(KEY_BYTES)
   try {
-    return { sealedIntegrityKey: await seal(key, masterKeys), ...createIntegrity(deriveKeys(key)) }
+    const sealedIntegrityKey = await createKeySealer(masterKeys).seal(key, { kind: 'integrity_key' })
+    return { sealedIntegrityKey, ...createIntegrity(deriveKeys(key)) }
   } finally {
     key.fill(0)
   }
@@ -59,35 +57,5 @@ export async function generateIntegrity(masterKeys: MasterKeys): Promise<NewInte
 
 /** Opens an integrity key. @throws {Error} that says what to do. */
 export async function openIntegrity(sealed: string, masterKeys: MasterKeys): Promise<Integrity> {
-  return createIntegrity(await withIntegrityKey(sealed, masterKeys, deriveKeys))
-}
-
-/** Seals an integrity key with the first master key. @throws {Error} that says what to do. */
-export function resealIntegrityKey(sealed: string, masterKeys: MasterKeys): Promise<string> {
-  return withIntegrityKey(sealed, masterKeys, (key) => seal(key, masterKeys))
-}
-
-/**
- * Passes an integrity key to `use`, and wipes it afterwards.
- *
- * @throws {Error} that says what to do, if no master key opens it, or something else was sealed.
- */
-export async function withIntegrityKey<T>(
-  sealed: string,
-  masterKeys: MasterKeys,
-  use: (key: Buffer<ArrayBuffer>) => T | Promise<T>,
-): Promise<T> {
-  try {
-    return await openJwe(sealed, masterKeys, (key, { cty }) => {
-      if (cty !== CTY || key.length !== KEY_BYTES) throw new CannotOpen('it is not an integrity key')
-      return use(key)
-    })
-  } catch (cause) {
-    if (!(cause instanceof CannotOpen)) throw cause
-    throw new Error(`the integrity key of the instance cannot be opened: ${cause.message}`, { cause })
-  }
-}
-
-function seal(key: Uint8Array<ArrayBuffer>, masterKeys: MasterKeys): Promise<string> {
-  return sealJwe(key, { cty: CTY }, masterKeys)
+  return createIntegrity(await createKeySealer(masterKeys).use(sealed, { kind: 'integrity_key' }, deriveKeys))
 }

@@ -25,7 +25,8 @@ const MAX_CERTIFICATES = 10
 export function parseIssuerKeys(json: string): readonly IssuerKey[] {
   try {
     const keys = parseSet(json)
-    return keys === undefined ? parseUserKeys(json) : readUserKeys({ keys: signatureKeysOf(keys) })
+    if (keys === undefined) return parseUserKeys(json)
+    return readUserKeys({ keys: keys.filter(({ use }) => use !== X509_SVID).map(forSignatures) })
   } catch (error) {
     if (!(error instanceof DomainError)) throw error
     throw new DomainError('trusted_issuer_invalid', error.message, { cause: error })
@@ -42,11 +43,9 @@ export function parsePublishedKeys(json: string, kind: 'jwks' | 'spiffe_bundle')
   const published = parseSet(json)
   if (published === undefined) return 'it is no JSON object with a list of keys'
   if (published.length > MAX_ENTRIES) return `it has more than ${MAX_ENTRIES} keys`
-  const candidates =
-    kind === 'jwks'
-      ? published
-      : published.filter((key) => useOf(key) === JWT_SVID).map((key) => ({ ...key, use: 'sig' }))
-  const keys = unique(candidates.flatMap(usableKey))
+  const candidates = kind === 'jwks' ? published : published.filter(({ use }) => use === JWT_SVID).map(forSignatures)
+  const usable = candidates.flatMap(usableKey)
+  const keys = [...new Map(usable.map((key) => [JSON.stringify(key), key])).values()]
   if (keys.length > MAX_PUBLISHED_KEYS) return `it has more than ${MAX_PUBLISHED_KEYS} keys that can be used`
   return keys.length === 0 ? 'it has no key that can be used' : keys
 }
@@ -79,13 +78,7 @@ export function parseCaCertificates(pem: string): string {
   }
 }
 
-/** The keys of a set without those for X.509-SVIDs, and with those for JWT-SVIDs as keys for signatures. */
-function signatureKeysOf(keys: readonly object[]): readonly object[] {
-  const used = keys.filter((key) => useOf(key) !== X509_SVID)
-  return used.map((key) => (useOf(key) === JWT_SVID ? { ...key, use: 'sig' } : key))
-}
-
-function usableKey(key: object): readonly IssuerKey[] {
+function usableKey(key: Entry): readonly IssuerKey[] {
   try {
     return [forJose(parsePublicJwk(key, 'the key'))]
   } catch (error) {
@@ -94,29 +87,27 @@ function usableKey(key: object): readonly IssuerKey[] {
   }
 }
 
-function unique(keys: readonly IssuerKey[]): readonly IssuerKey[] {
-  return [...new Map(keys.map((key) => [JSON.stringify(key), key])).values()]
+interface Entry {
+  readonly use?: unknown
 }
 
-/** The keys of a JWK Set. */
-function parseSet(json: string): readonly object[] | undefined {
+/** The keys of a JWK Set; undefined for all else, of which `parseUserKeys` says what is wrong. */
+function parseSet(json: string): readonly Entry[] | undefined {
   try {
-    const document: unknown = JSON.parse(json)
-    const keys = typeof document === 'object' && document !== null && 'keys' in document ? document.keys : undefined
+    const { keys } = JSON.parse(json) as { readonly keys?: unknown }
     return Array.isArray(keys) && keys.every((key) => typeof key === 'object' && key !== null) ? keys : undefined
   } catch {
-    // `parseUserKeys` says what is wrong.
     return undefined
   }
+}
+
+function forSignatures(key: Entry): Entry {
+  return key.use === JWT_SVID ? { ...key, use: 'sig' } : key
 }
 
 /** The algorithm of Ed25519 keys has two names, and both are accepted. */
 function forJose({ alg, ...key }: IssuerKey): IssuerKey {
   return alg === undefined || key.kty === 'OKP' ? key : { ...key, alg }
-}
-
-function useOf(key: object): unknown {
-  return 'use' in key ? key.use : undefined
 }
 
 function refuse(reason: string): never {

@@ -2,6 +2,7 @@
  * Generates key pairs for web keys off the main thread, names them by their thumbprint, seals the private half and wipes it.
  */
 import { generateKeyPair } from 'node:crypto'
+import { promisify } from 'node:util'
 import { DomainError } from '../domain/errors.ts'
 import { algorithmOf, type PublicJwk, type WebKeyConfig } from '../domain/keys/key-algorithm.ts'
 import type { SealedKeyPair } from '../domain/keys/key-ring.ts'
@@ -36,7 +37,7 @@ function busy(): DomainError {
 
 async function generateSealed(config: WebKeyConfig, sealer: KeySealer): Promise<SealedKeyPair> {
   const algorithm = algorithmOf(config)
-  const { publicJwk, pkcs8 } = await generate(config)
+  const { publicKey: publicJwk, privateKey: pkcs8 } = await generate(config)
   try {
     const keyId = thumbprint(publicJwk)
     return { keyId, algorithm, publicJwk, sealedPrivateKey: await sealer.seal(pkcs8, { keyId, algorithm }) }
@@ -52,36 +53,20 @@ const ENCODINGS = {
 } as const
 
 interface WrittenPair {
-  readonly publicJwk: PublicJwk
-  readonly pkcs8: Buffer<ArrayBuffer>
+  readonly publicKey: PublicJwk
+  readonly privateKey: Buffer<ArrayBuffer>
 }
+
+// The types do not know the export as a JWK.
+const write = promisify(generateKeyPair) as unknown as (type: string, options: object) => Promise<WrittenPair>
 
 function generate(config: WebKeyConfig): Promise<WrittenPair> {
-  return new Promise((resolve, reject) => {
-    const done = (error: Error | null, publicKey: unknown, privateKey: unknown) => {
-      if (error) reject(error)
-      else resolve({ publicJwk: toPublicJwk(publicKey as PublicJwk), pkcs8: privateKey as Buffer<ArrayBuffer> })
-    }
-    // The types do not know the export as a JWK.
-    const write = generateKeyPair as (type: string, options: object, callback: typeof done) => void
-    switch (config.kind) {
-      case 'rsa':
-        return write('rsa', { modulusLength: config.bits, ...ENCODINGS }, done)
-      case 'ecdsa':
-        return write('ec', { namedCurve: config.curve, ...ENCODINGS }, done)
-      case 'ed25519':
-        return write('ed25519', ENCODINGS, done)
-    }
-  })
-}
-
-function toPublicJwk(jwk: PublicJwk): PublicJwk {
-  switch (jwk.kty) {
-    case 'RSA':
-      return { kty: jwk.kty, n: jwk.n, e: jwk.e }
-    case 'EC':
-      return { kty: jwk.kty, crv: jwk.crv, x: jwk.x, y: jwk.y }
-    case 'OKP':
-      return { kty: jwk.kty, crv: jwk.crv, x: jwk.x }
+  switch (config.kind) {
+    case 'rsa':
+      return write('rsa', { modulusLength: config.bits, ...ENCODINGS })
+    case 'ecdsa':
+      return write('ec', { namedCurve: config.curve, ...ENCODINGS })
+    case 'ed25519':
+      return write('ed25519', ENCODINGS)
   }
 }

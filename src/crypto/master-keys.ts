@@ -12,12 +12,7 @@ export interface MasterKey {
 }
 
 /** All configured master keys: the first seals, each opens what it has sealed. */
-export interface MasterKeys {
-  readonly sealing: MasterKey
-  /** In their order. */
-  readonly ids: readonly string[]
-  find(id: string): MasterKey | undefined
-}
+export type MasterKeys = readonly [MasterKey, ...MasterKey[]]
 
 const KEY_BYTES = 32
 const ID = /^[A-Za-z0-9._-]{1,64}$/
@@ -32,17 +27,12 @@ const FORM = 'id:key, the id 1 to 64 of A-Z a-z 0-9 . _ -, the key 32 bytes as b
  */
 export function parseMasterKeys(text: string): MasterKeys {
   const masterKeys = text.trim() === '' ? [] : text.split(',').map((entry, i) => parseMasterKey(entry.trim(), i + 1))
-  const [sealing] = masterKeys
-  if (sealing === undefined) throw new Error('there is no master key: make one with "keyturn master-key generate"')
-
-  const byId = new Map<string, MasterKey>()
-  for (const masterKey of masterKeys) {
-    if (byId.has(masterKey.id)) {
-      throw new Error(`two master keys have the id "${masterKey.id}": remove one or give it another id`)
-    }
-    byId.set(masterKey.id, masterKey)
-  }
-  return { sealing, ids: [...byId.keys()], find: (id) => byId.get(id) }
+  const [first, ...others] = masterKeys
+  if (first === undefined) throw new Error('there is no master key: make one with "keyturn master-key generate"')
+  const twice = masterKeys.find(({ id }, i) => masterKeys.findIndex((other) => other.id === id) < i)
+  if (twice !== undefined)
+    throw new Error(`two master keys have the id "${twice.id}": remove one or give it another id`)
+  return [first, ...others]
 }
 
 /** A new master key with a random id, in the form that `parseMasterKeys` reads. */

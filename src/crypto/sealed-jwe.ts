@@ -8,9 +8,6 @@ import { randomBytes, webcrypto } from 'node:crypto'
 import { type CompactJWEHeaderParameters, decodeProtectedHeader } from 'jose'
 import type { MasterKey, MasterKeys } from './master-keys.ts'
 
-/** The members of a protected header that say what was sealed, and for what. They are authenticated with it. */
-export type SealedHeader = Readonly<Record<string, string>>
-
 /** Why a JWE was not opened. The message holds nothing of a key. */
 export class CannotOpen extends Error {
   override readonly name = 'CannotOpen'
@@ -31,11 +28,11 @@ const MAX_CHARACTERS = 16_384
 
 const { subtle } = webcrypto
 
-/** Seals bytes with the first master key. The caller wipes what it has sealed. */
+/** Seals bytes with the first master key. The caller wipes what it has sealed. @param header Its members are authenticated. */
 export async function sealJwe(
   plaintext: Uint8Array<ArrayBuffer>,
-  header: SealedHeader,
-  { sealing }: MasterKeys,
+  header: Readonly<Record<string, string>>,
+  [sealing]: MasterKeys,
 ): Promise<string> {
   const contentKey = randomBytes(CONTENT_KEY_BYTES)
   try {
@@ -127,7 +124,7 @@ function readHeader(jwe: string): ReadHeader {
 
 async function unwrapContentKey({ header, encryptedKey }: Parts, masterKeys: MasterKeys): Promise<Buffer<ArrayBuffer>> {
   const { kid, iv, tag } = header
-  const masterKey = typeof kid === 'string' ? masterKeys.find(kid) : undefined
+  const masterKey = masterKeys.find(({ id }) => id === kid)
   if (masterKey === undefined) {
     throw new CannotOpen(`master key ${JSON.stringify(kid)} sealed it and is not configured: add it to the master keys`)
   }

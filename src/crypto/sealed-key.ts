@@ -1,63 +1,106 @@
 /**
- * Sealed private keys: JWEs that only a master key opens.
+ * Keys that are sealed at rest: JWEs that only a master key opens.
  *
- * The protected header binds the web key's id and algorithm, so that a sealed key moved to another row of the database does
- * not open there. Since that id is the thumbprint of the public key, a private key that opens for a web key belongs to it.
+ * The protected header says what was sealed and for which row, so that a sealed key moved to another row of the database does not open there.
+ * Since the id of a web key is the thumbprint of its public key, a private key that opens for a web key belongs to it.
  */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
+import type { KeyResealer } from '../domain/keys/sealed-keys.ts'
 import type { KeyPairFacts } from '../domain/keys/web-key.ts'
 import type { MasterKeys } from './master-keys.ts'
-import { assertJweOpens, CannotOpen, openJwe, type ReadHeader, sealJwe } from './sealed-jwe.ts'
+import { assertJweOpens, CannotOpen, masterKeyOf, openJwe, type ReadHeader, sealJwe } from './sealed-jwe.ts'
 
-/** The web key that a sealed private key belongs to. */
-type SealedFor = Pick<KeyPairFacts, 'keyId' | 'algorithm'>
+type SealedForWebKey = Pick<KeyPairFacts, 'keyId' | 'algorithm'> & { readonly kind?: 'web_key' }
+
+/** What a sealed key belongs to: a web key, whose private key it is, a webhook or the instance. */
+export type SealedFor =
+  | SealedForWebKey
+  | { readonly kind: 'webhook_secret'; readonly webhookId: string }
+  | { readonly kind: 'integrity_key' }
 
 /**
- * Seals and opens private keys. Opening and checking throw {Error} if no configured master key opens the text, or it was
- * sealed for another key id or algorithm. The message names the web key or the master key, and holds nothing of either.
+ * Seals and opens keys. Opening and checking throw {Error} if no configured master key opens the text, or it was sealed for something else. The
+ * message names what it belongs to or the master key, and holds nothing of either.
  */
 export interface KeySealer {
-  /** The private key, in DER of PKCS #8, as a compact JWE, sealed with the first master key. The caller wipes the bytes. */
-  seal(pkcs8: Uint8Array<ArrayBuffer>, owner: SealedFor): Promise<string>
+  /** A key as a compact JWE, sealed with the first master key. The caller wipes the bytes; a private key is in DER of PKCS #8. */
+  seal(key: Uint8Array<ArrayBuffer>, owner: SealedFor): Promise<string>
   /** The private key that was sealed for this web key, to sign with. */
-  open(sealed: string, owner: SealedFor): Promise<KeyObject>
-  /** Passes the private key in DER of PKCS #8 to `use`, and wipes it afterwards. */
-  withPrivateKey<T>(sealed: string, owner: SealedFor, use: (pkcs8: Buffer<ArrayBuffer>) => T | Promise<T>): Promise<T>
-  /** Checks that it can be opened. Only its content key is unwrapped, and the private key stays encrypted. */
+  open(sealed: string, owner: SealedForWebKey): Promise<KeyObject>
+  /** Passes the key to `use`, and wipes it afterwards. */
+  use<T>(sealed: string, owner: SealedFor, use: (key: Buffer<ArrayBuffer>) => T | Promise<T>): Promise<T>
+  /** Checks that it can be opened. Only its content key is unwrapped, and the key itself stays encrypted. */
   assertOpens(sealed: string, owner: SealedFor): Promise<void>
 }
 
-// PKCS #8 rather than a JWK, because the error of a JSON parser may quote the text.
-const CTY = 'pkcs8'
-
 export function createKeySealer(masterKeys: MasterKeys): KeySealer {
-  const withPrivateKey: KeySealer['withPrivateKey'] = (sealed, owner, use) =>
+  const use: KeySealer['use'] = (sealed, owner, work) =>
     naming(owner, () =>
-      openJwe(sealed, masterKeys, (pkcs8, header) => {
+      openJwe(sealed, masterKeys, (key, header) => {
         assertSealedFor(owner, header)
-        return use(pkcs8)
+        return work(key)
       }),
     )
   return {
-    seal: (pkcs8, { keyId, algorithm }) => sealJwe(pkcs8, { cty: CTY, key_id: keyId, key_alg: algorithm }, masterKeys),
-    withPrivateKey,
-    open: (sealed, owner) =>
-      withPrivateKey(sealed, owner, (pkcs8) => createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' })),
+    seal: (key, owner) => sealJwe(key, bindingOf(owner), masterKeys),
+    open: (sealed, owner) => use(sealed, owner, (key) => createPrivateKey({ key, format: 'der', type: 'pkcs8' })),
+    use,
     assertOpens: (sealed, owner) =>
       naming(owner, async () => assertSealedFor(owner, await assertJweOpens(sealed, masterKeys))),
   }
 }
 
-async function naming<T>({ keyId }: SealedFor, open: () => Promise<T>): Promise<T> {
+/** A resealer that opens with any of these master keys and seals with the first. The plaintext is never stored. */
+export function createKeyResealer(masterKeys: MasterKeys): KeyResealer {
+  const [first, ...others] = masterKeys
+  const sealer = createKeySealer(masterKeys)
+  return {
+    masterKeyIds: [first.id, ...others.map(({ id }) => id)],
+    masterKeyOf,
+    // The whole of it is opened.
+    assertOpens: (key) => sealer.use(key.sealed, key, () => {}),
+    async reseal(key) {
+      const sealed = await sealer.use(key.sealed, key, (bytes) => sealer.seal(bytes, key))
+      // The old sealed text is about to be replaced, so the new one must open with the first master key alone.
+      await createKeySealer([first]).use(sealed, key, () => {})
+      return sealed
+    },
+  }
+}
+
+async function naming<T>(owner: SealedFor, open: () => Promise<T>): Promise<T> {
   try {
     return await open()
   } catch (cause) {
     if (!(cause instanceof CannotOpen)) throw cause
-    throw new Error(`the private key of web key ${keyId} cannot be opened: ${cause.message}`, { cause })
+    throw new Error(`${nameOf(owner)} cannot be opened: ${cause.message}`, { cause })
   }
 }
 
-function assertSealedFor({ keyId, algorithm }: SealedFor, { cty, key_id, key_alg }: ReadHeader): void {
-  if (cty === CTY && key_id === keyId && key_alg === algorithm) return
-  throw new Error(`the private key stored with web key ${keyId} (${algorithm}) was sealed for another web key`)
+function assertSealedFor(owner: SealedFor, header: ReadHeader): void {
+  const isSame = Object.entries(bindingOf(owner)).every(([member, value]) => header[member] === value)
+  if (!isSame) throw new CannotOpen('it was sealed for something else')
+}
+
+/** The members of the protected header that bind what is sealed. PKCS #8 rather than a JWK, because the error of a JSON parser may quote the text. */
+function bindingOf(owner: SealedFor): Readonly<Record<string, string>> {
+  switch (owner.kind) {
+    case 'integrity_key':
+      return { cty: 'integrity-key' }
+    case 'webhook_secret':
+      return { cty: 'webhook-secret', webhook_id: owner.webhookId }
+    default:
+      return { cty: 'pkcs8', key_id: owner.keyId, key_alg: owner.algorithm }
+  }
+}
+
+function nameOf(owner: SealedFor): string {
+  switch (owner.kind) {
+    case 'integrity_key':
+      return 'the integrity key of the instance'
+    case 'webhook_secret':
+      return `the signing secret of webhook ${owner.webhookId}`
+    default:
+      return `the private key of web key ${owner.keyId}`
+  }
 }

@@ -20,9 +20,14 @@ const MIN_RSA_BITS = 2048
 const MAX_RSA_BITS = 8192
 const MAX_RSA_EXPONENT = 2n ** 32n
 
-const RSA_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
-const EC_ALGORITHMS = { 'P-256': ['ES256'], 'P-384': ['ES384'], 'P-521': ['ES512'] } as const
-const ED25519_ALGORITHMS = ['EdDSA', 'Ed25519']
+/** The values of `alg` that fit a key, by its curve or type. */
+const ALGORITHMS: Readonly<Record<string, readonly string[]>> = {
+  RSA: ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  'P-256': ['ES256'],
+  'P-384': ['ES384'],
+  'P-521': ['ES512'],
+  Ed25519: ['EdDSA', 'Ed25519'],
+}
 
 /**
  * The keys of a JWK or a JWK Set, with the members that their thumbprints cover, `kid` and `alg`, and no others.
@@ -45,7 +50,7 @@ export function readUserKeys(document: unknown): readonly UserJwk[] {
   if (entries.length > MAX_KEYS) refuse(`the JWK Set has more than ${MAX_KEYS} keys`)
 
   const keys = entries.map((entry, i) => parsePublicJwk(entry, isSet ? `key ${i + 1}` : 'the key'))
-  assertDifferent(keys.map((key) => JSON.stringify(thumbprintMembers(key))))
+  assertDifferent(keys.map(({ kid: _kid, alg: _alg, ...key }) => JSON.stringify(key)))
   assertDifferent(keys.flatMap(({ kid }) => (kid === undefined ? [] : [kid])))
   return keys
 }
@@ -72,14 +77,18 @@ export function parsePublicJwk(entry: unknown, name: string): UserJwk {
   }
   if (entry.use !== undefined && entry.use !== 'sig') refuse(`${name} is not for signatures: its "use" must be "sig"`)
 
-  const key = canonicalJwk(toKeyObject(entry, name), name)
+  const key = toKeyObject(entry, name)
+  // With its members in their one canonical spelling.
+  const jwk = key.export({ format: 'jwk' })
+  const algorithms = ALGORITHMS[jwk.crv ?? jwk.kty ?? '']
+  if (algorithms === undefined) refuse(`${name} has a curve that is not supported: use P-256, P-384, P-521 or Ed25519`)
+  if (jwk.kty === 'RSA') assertRsaParameters(key, name)
   const kid = textMember(entry, 'kid', name)
   const alg = textMember(entry, 'alg', name)
-  const algorithms = algorithmsOf(key)
   if (alg !== undefined && !algorithms.includes(alg)) {
     refuse(`the "alg" of ${name} does not fit it: leave it out, or use ${algorithms.join(', ')}`)
   }
-  return { ...key, ...(kid === undefined ? {} : { kid }), ...(alg === undefined ? {} : { alg }) }
+  return { ...(jwk as PublicJwk), ...(kid === undefined ? {} : { kid }), ...(alg === undefined ? {} : { alg }) }
 }
 
 function toKeyObject({ kty, crv, n, e, x, y }: Members, name: string): KeyObject {
@@ -89,26 +98,6 @@ function toKeyObject({ kty, crv, n, e, x, y }: Members, name: string): KeyObject
   } catch {
     return refuse(`${name} is no valid public key of kty RSA, EC (P-256, P-384, P-521) or OKP (Ed25519)`)
   }
-}
-
-/** The key with its members in their one canonical spelling. */
-function canonicalJwk(key: KeyObject, name: string): PublicJwk {
-  const jwk = key.export({ format: 'jwk' })
-  const { crv, n, e, x, y } = jwk
-  if (jwk.kty === 'RSA' && n !== undefined && e !== undefined) {
-    assertRsaParameters(key, name)
-    return { kty: 'RSA', n, e }
-  }
-  if (
-    jwk.kty === 'EC' &&
-    (crv === 'P-256' || crv === 'P-384' || crv === 'P-521') &&
-    x !== undefined &&
-    y !== undefined
-  ) {
-    return { kty: 'EC', crv, x, y }
-  }
-  if (jwk.kty === 'OKP' && crv === 'Ed25519' && x !== undefined) return { kty: 'OKP', crv, x }
-  return refuse(`${name} has a curve that is not supported: use P-256, P-384, P-521 or Ed25519`)
 }
 
 function assertRsaParameters(key: KeyObject, name: string): void {
@@ -122,17 +111,6 @@ function assertRsaParameters(key: KeyObject, name: string): void {
   }
 }
 
-function algorithmsOf(key: PublicJwk): readonly string[] {
-  switch (key.kty) {
-    case 'RSA':
-      return RSA_ALGORITHMS
-    case 'EC':
-      return EC_ALGORITHMS[key.crv]
-    case 'OKP':
-      return ED25519_ALGORITHMS
-  }
-}
-
 function textMember(entry: Members, member: 'kid' | 'alg', name: string): string | undefined {
   const value = entry[member]
   if (value === undefined) return undefined
@@ -142,10 +120,6 @@ function textMember(entry: Members, member: 'kid' | 'alg', name: string): string
     return refuse(`the "${member}" of ${name} must be a text of 1 to ${MAX_KEY_ID_LENGTH} characters`)
   }
   return value
-}
-
-function thumbprintMembers({ kid: _kid, alg: _alg, ...members }: UserJwk): object {
-  return members
 }
 
 function assertDifferent(values: readonly string[]): void {

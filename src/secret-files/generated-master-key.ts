@@ -35,7 +35,7 @@ export async function rotateGenerated<T>(path: string, reseal: (masterKeys: Mast
   // Checked before a new key is added to it.
   const before = parseMasterKeys(text)
   await removeDrafts(path)
-  const both = before.ids.length > 1 ? text : `${generateMasterKey()},${text}`
+  const both = before.length > 1 ? text : `${generateMasterKey()},${text}`
   if (both !== text) await replaceDurably(path, `${both}\n`)
 
   const result = await reseal(parseMasterKeys(both))

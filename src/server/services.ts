@@ -9,7 +9,7 @@ import type { DecryptabilityCheck } from '../app/keys/decryptability-check.ts'
 import type { Replica } from '../app/replica/replica.ts'
 import type { UnreadableRows } from '../app/replica/unreadable-rows.ts'
 import type { Config } from '../config/config.ts'
-import { createIssuedTokenVerifier } from '../crypto/access-token-verifier.ts'
+import { createAccessTokenVerifier } from '../crypto/access-token-verifier.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
 import type { ClientSecrets, ConsoleSecrets, DpopNonces, PublicKeyMacs } from '../domain/integrity.ts'
 import type { OpenIdProvider } from '../domain/ports/console.ts'
@@ -76,7 +76,7 @@ export function createServices(options: ServicesOptions): Pick<Services, 'oauth'
   const { replica, baseUrl, now } = options
   const introspection = new Introspection({
     replica,
-    verifier: createIssuedTokenVerifier({ issuer: baseUrl, now }),
+    verifier: createAccessTokenVerifier({ issuer: baseUrl, now }),
     now,
   })
   const parts = { introspection, keysOfIssuers: createKeysOfIssuers(options) }

@@ -1,7 +1,7 @@
 /**
  * Integrity keys for tests: one for the stores without a server, and that of a server, to write rows that it believes.
  */
-import { createIntegrity, deriveKeys, withIntegrityKey } from '../../src/crypto/integrity-key.ts'
+import { createIntegrity, deriveKeys, openIntegrity } from '../../src/crypto/integrity-key.ts'
 import { parseMasterKeys } from '../../src/crypto/master-keys.ts'
 import type { Integrity } from '../../src/domain/integrity.ts'
 import { createSealedKeyStore } from '../../src/storage/keys/sealed-key-store.ts'
@@ -16,5 +16,5 @@ export const TEST_MACS = TEST_INTEGRITY.publicKeys
 /** What the servers with these master keys use on this database. */
 export async function integrityOf(database: Database, masterKeys: string): Promise<Integrity> {
   const sealed = await createSealedKeyStore(database).integrityKey()
-  return createIntegrity(await withIntegrityKey(sealed!, parseMasterKeys(masterKeys), deriveKeys))
+  return await openIntegrity(sealed!, parseMasterKeys(masterKeys))
 }

@@ -2,7 +2,7 @@
  * The sealed keys in a database: the private keys of the web keys, and the integrity key.
  */
 import { parseMasterKeys } from '../../src/crypto/master-keys.ts'
-import { createKeyResealer } from '../../src/crypto/resealer.ts'
+import { createKeyResealer } from '../../src/crypto/sealed-key.ts'
 import { createSealedKeyStore } from '../../src/storage/keys/sealed-key-store.ts'
 import { openDatabase } from '../../src/storage/postgres/database.ts'
 import { createRecordingLog } from './log.ts'

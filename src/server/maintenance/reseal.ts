@@ -13,7 +13,7 @@ import {
 } from '../../app/keys/reseal.ts'
 import { type Config, MASTER_KEY_FILE } from '../../config/config.ts'
 import type { MasterKeys } from '../../crypto/master-keys.ts'
-import { createKeyResealer } from '../../crypto/resealer.ts'
+import { createKeyResealer } from '../../crypto/sealed-key.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import { rotateGenerated } from '../../secret-files/generated-master-key.ts'
 import { masterKeySource } from '../../secret-files/master-key-source.ts'

@@ -83,7 +83,7 @@ describe('keyturn master-key generate', () => {
     const keys = printed.map(({ code, stdout, stderr }) => {
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
       expect(stdout).toMatch(/^[^\n]+\n$/)
-      return parseMasterKeys(stdout.trim()).sealing
+      return parseMasterKeys(stdout.trim())[0]
     })
     expect(keys[0]!.id).not.toBe(keys[1]!.id)
     expect(keys[0]!.key.equals(keys[1]!.key)).toBe(false)

@@ -16,10 +16,10 @@ function messageOf(text: string): string {
 describe('master keys', () => {
   it('seal with the first and open with all', () => {
     const masterKeys = parseMasterKeys(`new:${one},old:${two}`)
-    expect(masterKeys.sealing.id).toBe('new')
-    expect(masterKeys.find('new')?.key.export().toString('base64url')).toBe(one)
-    expect(masterKeys.find('old')?.key.export().toString('base64url')).toBe(two)
-    expect(masterKeys.find('other')).toBeUndefined()
+    expect(masterKeys.map(({ id, key }) => [id, key.export().toString('base64url')])).toEqual([
+      ['new', one],
+      ['old', two],
+    ])
   })
 
   it.each(['', '  ', '\n'])('cannot be missing (%j)', (text) => {

@@ -99,7 +99,7 @@ describe('opening a sealed private key', () => {
   ] as const)('fails for a web key with %s', async (_, other) => {
     const sealed = await sealer.seal(pkcs8, owner)
     await expect(sealer.open(sealed, other)).rejects.toThrow(
-      `web key ${other.keyId} (${other.algorithm}) was sealed for`,
+      `web key ${other.keyId} cannot be opened: it was sealed for something else`,
     )
   })
 
@@ -130,7 +130,7 @@ describe('an opened private key', () => {
     const sealed = await sealer.seal(pkcs8.slice(), owner)
     const kept: Uint8Array[] = []
     await sealer
-      .withPrivateKey(sealed, owner, (opened) => {
+      .use(sealed, owner, (opened) => {
         expect(Buffer.compare(opened, pkcs8)).toBe(0)
         kept.push(opened)
         use()

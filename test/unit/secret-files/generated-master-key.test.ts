@@ -23,7 +23,7 @@ describe('the rotation of a generated master key', () => {
     let during: string[] = []
     const ids = await rotateGenerated(file, async (masterKeys) => {
       during = await content()
-      return masterKeys.ids
+      return masterKeys.map(({ id }) => id)
     })
     expect(during).toEqual([expect.not.stringMatching(before), before])
     expect(ids).toEqual(during.map(idOf))
@@ -37,7 +37,7 @@ describe('the rotation of a generated master key', () => {
     await expect(failing).rejects.toThrow('the database is gone')
     const [newer, older] = await content()
     expect([newer, older]).toEqual([expect.not.stringMatching(before), before])
-    expect(await rotateGenerated(file, async ({ ids }) => ids)).toEqual([idOf(newer!), idOf(before)])
+    expect(await rotateGenerated(file, async (keys) => keys.map(({ id }) => id))).toEqual([idOf(newer!), idOf(before)])
     expect(await content()).toEqual([newer])
     expect(await readdir(folder)).toEqual(['master.key'])
   })

@@ -45,7 +45,7 @@ describe('master keys from a command', () => {
        console.log('${masterKey}, other:${secret}')`,
     )
     const { log, loading } = read(commandOf(path))
-    expect((await loading).ids).toEqual([masterKey.split(':')[0], 'other'])
+    expect((await loading).map(({ id }) => id)).toEqual([masterKey.split(':')[0], 'other'])
     expect(log.lines).toEqual([])
   })
 
