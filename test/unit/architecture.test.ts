@@ -12,7 +12,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   client: ['discovery', 'gen', 'jose', '@connectrpc/connect', '@connectrpc/connect-web'],
   verify: ['discovery', 'jose', '@connectrpc/connect'],
   app: ['domain', 'lru-cache'],
-  crypto: ['domain', 'node:crypto', 'jose'],
+  crypto: ['domain', 'node:buffer', 'node:crypto', 'node:util', 'jose'],
   storage: ['domain', 'node:', 'kysely', 'pg'],
   'embedded-postgres': ['domain', 'node:'],
   oauth: ['domain', 'app', 'node:', 'oidc-provider'],
