@@ -4,29 +4,11 @@
 import { execFileSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  createFileRegistry,
-  type DescEnum,
-  type DescEnumValue,
-  type DescExtension,
-  type DescField,
-  type DescFile,
-  type DescMessage,
-  type DescMethod,
-  type DescOneof,
-  type DescService,
-  fromBinary,
-  toJson,
-} from '@bufbuild/protobuf'
-import { nestedTypes } from '@bufbuild/protobuf/reflect'
+import { createFileRegistry, type DescFile, fromBinary, toJson } from '@bufbuild/protobuf'
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
-import { getComments } from '@bufbuild/protoplugin'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 
 const ROOT = join(import.meta.dirname, '../..')
-
-type AnyType = DescMessage | DescEnum | DescService | DescExtension
-type Part = DescField | DescOneof | DescEnumValue | DescMethod
 
 const SERVER_ONLY = ['buf/validate/validate.proto', 'iam/auth/v1/permission.proto']
 
@@ -64,26 +46,6 @@ function declarationsOf(file: DescFile | undefined): unknown {
   )
 }
 
-/** The words of all comments of a file. */
-function commentsOf(file: DescFile): string[] {
-  return [...nestedTypes(file)]
-    .flatMap((type) => [type, ...partsOf(type)])
-    .map((part) => getComments(part).leading ?? '')
-}
-
-function partsOf(type: AnyType): Part[] {
-  switch (type.kind) {
-    case 'message':
-      return [...type.fields, ...type.oneofs]
-    case 'enum':
-      return [...type.values]
-    case 'service':
-      return [...type.methods]
-    case 'extension':
-      return []
-  }
-}
-
 describe('the proto files for clients', () => {
   it('are those of the services, and the details of errors', () => {
     const services = globSync('iam/**/*.proto', { cwd: join(ROOT, 'proto') })
@@ -97,15 +59,6 @@ describe('the proto files for clients', () => {
     for (const [name, file] of forClients) expect(declarationsOf(file)).toEqual(declarationsOf(source.get(name)))
   })
 
-  it('have all that the comments say', () => {
-    for (const [name, file] of forClients) {
-      const original = commentsOf(source.get(name)!)
-      commentsOf(file).forEach((comment, index) => {
-        expect(comment.startsWith(original[index]!.trimEnd())).toBe(true)
-      })
-    }
-  })
-
   it('say in words which rules and permissions the options of the server have', () => {
     const text = readFileSync(join(ROOT, 'gen/proto/iam/user/v2/service_user_service.proto'), 'utf8')
     expect(text).toContain('  // The user.\n  // Rules: a UUID.\n  string user_id = 1;\n')
@@ -115,22 +68,4 @@ describe('the proto files for clients', () => {
     )
     expect(text).not.toMatch(/buf\/validate|\(buf\.|required_permission/)
   })
-
-  it.each([...globSync('iam/**/*.proto', { cwd: join(ROOT, 'gen/proto') })])(
-    '%s has a place in every language',
-    (name) => {
-      const { options } = forClients.get(name)!.proto
-      const places = [
-        options!.csharpNamespace,
-        options!.phpNamespace,
-        options!.phpMetadataNamespace,
-        options!.rubyPackage,
-      ]
-      for (const place of places) expect(place).toMatch(/^Keyturn\W+Iam\W+/)
-      expect(options!.goPackage).toMatch(/^keyturn\.internal\/proto\/iam\/\w+\/\w+;\w+$/)
-      expect(options!.javaPackage).toMatch(/^keyturn\.iam\.\w+\.\w+$/)
-      expect(options!.javaMultipleFiles).toBe(true)
-      expect(options!.objcClassPrefix).toMatch(/^KT[A-Z]$/)
-    },
-  )
 })

@@ -5,12 +5,9 @@
  * Commands of Keyturn run in the process of the test, except for those of one page: a process for each would take long. All else
  * runs in a shell.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { symlink, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import {
   type Keyturn,
@@ -19,6 +16,8 @@ import {
   startKeyturnInProcess,
   temporaryFolder,
 } from '../support/keyturn.ts'
+import { runInShell } from '../support/page-shell.ts'
+import type { Ended } from '../support/terminal.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 
@@ -106,15 +105,9 @@ function filledIn(code: string): string {
   return filled
 }
 
-interface Ended {
-  readonly code: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
-
 async function run(command: string): Promise<Ended> {
   const [, words] = PLAIN_COMMAND.exec(command) ?? []
-  if (words === undefined) return await runInShell(command)
+  if (words === undefined) return await inShell(command)
   const args = [...words.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain = '']) => quoted ?? inFolder(plain))
   return await runKeyturnInProcess(args, { KEYTURN_DATA_DIR: server.dataDir })
 }
@@ -124,24 +117,9 @@ function inFolder(word: string): string {
   return word.endsWith('.json') ? join(folder, word) : word
 }
 
-async function runInShell(command: string): Promise<Ended> {
-  const npx =
-    'npx() { local name=$1; shift; if [ $name = buf ]; then "$NODE" "$BUF" "$@"; else "$NODE" "$MAIN" "$@"; fi; }'
-  const shell = spawn('bash', ['-c', `${npx}; node() { "$NODE" "$@"; }; ${command}`], {
-    cwd: folder,
-    env: {
-      PATH: process.env.PATH,
-      HOME: process.env.HOME,
-      NODE: process.execPath,
-      MAIN: join(ROOT, 'src/cli/keyturn.js'),
-      BUF: join(ROOT, 'node_modules/@bufbuild/buf/bin/buf'),
-      TOKEN: values.get('ACCESS_TOKEN'),
-      KEYTURN_DATA_DIR: server.dataDir,
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const [stdout, stderr, [code]] = await Promise.all([text(shell.stdout), text(shell.stderr), once(shell, 'close')])
-  return { code: code as number | null, stdout, stderr }
+function inShell(command: string): Promise<Ended> {
+  const env = { TOKEN: values.get('ACCESS_TOKEN'), KEYTURN_DATA_DIR: server.dataDir }
+  return runInShell(command, { folder, env })
 }
 
 /**
@@ -158,7 +136,7 @@ async function runPage(page: string): Promise<object[]> {
     }
     if (block.language !== 'sh') continue
     for (const command of commandsOf(block).filter((line) => runnable(page, line))) {
-      const { code, stdout, stderr } = await (page === PAGE_IN_SHELL ? runInShell : run)(filledIn(command))
+      const { code, stdout, stderr } = await (page === PAGE_IN_SHELL ? inShell : run)(filledIn(command))
       // Activating a key at once is warned about, as the README says.
       const complaint = stderr.replace(/^(warning|there are older events): .*\n/gm, '')
       if (code !== 0 || complaint !== '') failures.push({ command, code, stdout, stderr })
@@ -187,7 +165,7 @@ describe('the commands of the documentation', () => {
       const claims = await verify(process.env.TOKEN)
       console.log(claims.client_id, hasRole(claims, 'reader'), hasRole(claims, 'admin'))`
     const scope = 'openid urn:service:iam:org:projects:roles'
-    const { stdout, stderr } = await runInShell(
+    const { stdout, stderr } = await inShell(
       `TOKEN=$(npx keyturn token --credentials invoices-new.secret.json --scope '${scope}') node --input-type=module -e "${driver}"`,
     )
     expect({ stdout, stderr }).toEqual({ stdout: `${values.get('CLIENT_ID')} true false\n`, stderr: '' })

@@ -1,7 +1,6 @@
 /**
  * Runs every command of `docs/declarative.md` in a shell, in its order, and the steps of its job of GitHub Actions.
  */
-import { spawn } from 'node:child_process'
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -9,17 +8,13 @@ import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
-import { getOption } from '@bufbuild/protobuf'
-import { field as rulesOf } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type JWTPayload, SignJWT } from 'jose'
 import { parse } from 'yaml'
-import { ConfigurationSchema } from '../../gen/iam/config/v2/configuration_pb.js'
+import { runInShell } from '../support/page-shell.ts'
 import { type Ended, openTerminal, type Terminal } from '../support/terminal.ts'
 
-const ROOT = join(import.meta.dirname, '../..')
-const PAGE = readFileSync(join(ROOT, 'docs/declarative.md'), 'utf8')
+const PAGE = readFileSync(join(import.meta.dirname, '../../docs/declarative.md'), 'utf8')
 const ISSUER = 'https://token.actions.githubusercontent.com'
 
 const BLOCKS = [...PAGE.matchAll(/^```(\w*)\n(.*?)^```$/gms)].map(([, language = '', code = '']) => ({
@@ -47,22 +42,8 @@ function filledIn(code: string): string {
     .replace('{ discovery: {} }', `{ jwks: '{"keys":[${jwk}]}' }`)
 }
 
-async function inShell(command: string, env: Readonly<Record<string, string>> = {}): Promise<Ended> {
-  const npx = 'npx() { shift; "$NODE" "$MAIN" "$@"; }'
-  const shell = spawn('bash', ['-eo', 'pipefail', '-c', `${npx}; ${command}`], {
-    cwd: folder,
-    env: {
-      PATH: process.env.PATH,
-      HOME: process.env.HOME,
-      NODE: process.execPath,
-      MAIN: join(ROOT, 'src/cli/keyturn.js'),
-      KEYTURN_DATA_DIR: terminal.server.dataDir,
-      ...env,
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const [stdout, stderr, [code]] = await Promise.all([text(shell.stdout), text(shell.stderr), once(shell, 'close')])
-  return { code: code as number | null, stdout, stderr }
+function inShell(command: string, env: Readonly<Record<string, string>> = {}): Promise<Ended> {
+  return runInShell(command, { folder, env: { KEYTURN_DATA_DIR: terminal.server.dataDir, ...env } })
 }
 
 /** The service of GitHub that gives a job its JWT. */
@@ -172,17 +153,5 @@ describe('the commands of the page about configuration in files', () => {
     } finally {
       await github.close()
     }
-  })
-})
-
-describe('the page about configuration in files', () => {
-  it('has the limits of the API', () => {
-    const limitOf = (name: 'projects' | 'serviceUsers' | 'trustedIssuers') => {
-      const rules = getOption(ConfigurationSchema.field[name], rulesOf).type
-      return rules.case === 'repeated' ? Number(rules.value.maxItems).toLocaleString('en') : undefined
-    }
-    expect(PAGE).toContain(
-      `At most ${limitOf('projects')} projects, ${limitOf('serviceUsers')} service users and ${limitOf('trustedIssuers')} trusted issuers`,
-    )
   })
 })

@@ -13,14 +13,7 @@ interface Compose {
     string,
     {
       environment: Record<string, string>
-      user?: string
-      ports?: string[]
-      volumes?: string[]
       secrets?: string[]
-      stop_signal?: string
-      stop_grace_period?: string
-      healthcheck?: unknown
-      depends_on?: Record<string, unknown>
     }
   >
   networks: { default: { ipam: { config: { subnet: string }[] } } }
@@ -118,30 +111,14 @@ interface Manifest {
   kind: string
   metadata: { name: string; namespace?: string }
   data: Record<string, string>
-  stringData: Record<string, string>
   spec: {
-    clusterIP?: string
-    maxUnavailable?: number
-    podSelector?: { matchLabels: unknown }
-    ports: unknown[]
-    selector: Record<string, string> & { matchLabels?: unknown }
     template: {
-      metadata: { labels: Record<string, string>; annotations: Record<string, string> }
       spec: {
-        enableServiceLinks: boolean
         volumes: unknown[]
-        automountServiceAccountToken: boolean
-        terminationGracePeriodSeconds: number
-        securityContext: unknown
-        topologySpreadConstraints: { labelSelector: { matchLabels: unknown } }[]
         containers: {
           ports: { name: string; containerPort: number }[]
           envFrom: unknown[]
-          volumeMounts: { name: string; mountPath: string; readOnly?: boolean }[]
-          securityContext: unknown
-          livenessProbe: { httpGet: unknown }
-          readinessProbe: { httpGet: unknown }
-          startupProbe: { httpGet: unknown }
+          volumeMounts: { name: string; mountPath: string }[]
         }[]
       }
     }

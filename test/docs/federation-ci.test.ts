@@ -1,6 +1,6 @@
 /**
- * The identities that `docs/federation.md` recommends for jobs of GitHub Actions and GitLab CI, and JWTs with every claim that their
- * documentation lists (November 2026), with the signatures of keys of the test.
+ * The identities that `docs/federation.md` recommends for jobs of GitHub Actions and GitLab CI, and JWTs with the claims of theirs that say
+ * what a job is (November 2026), with the signatures of keys of the test.
  */
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
@@ -79,32 +79,16 @@ describe('a job of GitHub Actions', () => {
     sub: `${names}:environment:production`,
     environment: 'production',
     ref: 'refs/heads/main',
-    sha: '0a1b2c3d4e5f60718293a4b5c6d7e8f901234567',
     repository: 'shop/web',
     repository_owner: 'shop',
-    actor_id: '12',
-    repository_visibility: 'private',
     repository_id: '456789',
     repository_owner_id: '123456',
-    repo_property_team: 'checkout',
-    run_id: '8800000001',
-    run_number: '10',
-    run_attempt: '2',
-    runner_environment: 'github-hosted',
-    check_run_id: '9900000001',
-    actor: 'octocat',
-    workflow: 'deploy',
     workflow_ref: workflow,
-    workflow_sha: '0a1b2c3d4e5f60718293a4b5c6d7e8f901234567',
     head_ref: '',
-    base_ref: '',
     event_name: 'push',
-    enterprise: 'shop-enterprise',
-    enterprise_id: '2',
     ref_protected: 'true',
     ref_type: 'branch',
     job_workflow_ref: workflow,
-    job_workflow_sha: '0a1b2c3d4e5f60718293a4b5c6d7e8f901234567',
     iss: GITHUB,
     nbf: now - 600,
     iat: now,
@@ -121,28 +105,18 @@ describe('a job of GitHub Actions', () => {
   /** What differs from the job that is accepted. */
   const OTHERS: [string, Claims][] = [
     ['another environment', { sub: `${names}:environment:staging`, environment: 'staging' }],
-    [
-      'an environment that only begins like it',
-      { sub: `${names}:environment:production2`, environment: 'production2' },
-    ],
     ['an environment in another case', { sub: `${names}:environment:Production`, environment: 'Production' }],
     ['no environment', { sub: `${names}:ref:refs/heads/main`, environment: undefined }],
     ['another branch', { ref: 'refs/heads/feature' }],
     ['a tag with the name of the branch', { ref: 'refs/tags/main', ref_type: 'tag' }],
-    ['a tag and no environment', { sub: `${names}:ref:refs/tags/v1`, ref: 'refs/tags/v1', ref_type: 'tag' }],
     [
       'a pull request that names the environment',
       { event_name: 'pull_request', ref: 'refs/pull/7/merge', head_ref: 'feature', base_ref: 'main' },
     ],
     [
-      'a pull request without an environment',
-      { sub: `${names}:pull_request`, environment: undefined, event_name: 'pull_request', ref: 'refs/pull/7/merge' },
-    ],
-    [
       'pull_request_target, which runs on the branch of the base',
       { event_name: 'pull_request_target', head_ref: 'feature', base_ref: 'main' },
     ],
-    ['a start by hand', { event_name: 'workflow_dispatch' }],
     ['another repository', { sub: 'repo:shop/api:environment:production', repository: 'shop/api', repository_id: '7' }],
     [
       'a fork',
@@ -155,9 +129,7 @@ describe('a job of GitHub Actions', () => {
       },
     ],
     ['the audience that GitHub chooses', { aud: 'https://github.com/shop' }],
-    ['the issuer of an enterprise', { iss: `${GITHUB}/shop` }],
     ['the same subject from GitLab', { iss: GITLAB }],
-    ['a subject that was customised', { sub: 'repository_id:456789' }],
     ['a reusable workflow in the subject', { sub: `${names}:environment:production:job_workflow_ref:${reusable}` }],
   ]
 
@@ -180,41 +152,17 @@ describe('a job of GitHub Actions', () => {
       expect(await accepts(withIds())).toBe(true)
     })
   })
-
-  it('is held to a reusable workflow', async () => {
-    await identify([...byIdsInSubject!, '--claim', `/job_workflow_ref=${reusable}`])
-    expect(await accepts(withIds({ job_workflow_ref: reusable }))).toBe(true)
-    for (const other of [
-      workflow,
-      reusable.replace('refs/heads/main', 'refs/heads/feature'),
-      reusable.replace('shop/workflows', 'mallory/workflows'),
-      undefined,
-    ])
-      expect(await accepts(withIds({ job_workflow_ref: other }))).toBe(false)
-  })
 })
 
 describe('a job of GitLab CI', () => {
   const [recommended] = identitiesOf('GitLab CI')
 
   /** A push to the protected branch `main`, with the environment `production`. */
-  const job = (more: Claims = {}): Claims => ({
+  const job: Claims = {
     namespace_id: '72',
-    namespace_path: 'shop',
     project_id: '20',
     project_path: 'shop/web',
-    user_id: '1',
-    user_login: 'sample-user',
-    user_email: 'sample-user@example.com',
-    user_access_level: 'maintainer',
-    user_identities: [{ provider: 'github', extern_uid: '2435223452345' }],
-    job_project_id: '20',
-    job_project_path: 'shop/web',
-    job_namespace_id: '72',
-    job_namespace_path: 'shop',
-    pipeline_id: '574',
     pipeline_source: 'push',
-    job_id: '302',
     ref: 'main',
     ref_type: 'branch',
     ref_path: 'refs/heads/main',
@@ -222,27 +170,16 @@ describe('a job of GitLab CI', () => {
     groups_direct: ['shop/backend'],
     environment: 'production',
     environment_protected: 'true',
-    deployment_tier: 'production',
-    environment_action: 'start',
-    job_source: 'push',
-    job_config: { url: `${GITLAB}/shop/policies`, sha: '0a1b2c3d4e5f60718293a4b5c6d7e8f901234567' },
-    runner_id: 1,
-    runner_environment: 'self-hosted',
-    sha: '0a1b2c3d4e5f60718293a4b5c6d7e8f901234567',
-    project_visibility: 'private',
-    ci_config_ref_uri: 'gitlab.com/shop/web//.gitlab-ci.yml@refs/heads/main',
-    ci_config_sha: '0a1b2c3d4e5f60718293a4b5c6d7e8f901234567',
     iss: GITLAB,
     iat: now,
     nbf: now - 5,
     exp: now + 3600,
     sub: 'project_path:shop/web:ref_type:branch:ref:main',
-    ...more,
-  })
+  }
 
   beforeAll(() => identify(recommended))
 
   it('gets a token', async () => {
-    expect(await accepts(job())).toBe(true)
+    expect(await accepts(job)).toBe(true)
   })
 })

@@ -2,7 +2,6 @@
  * The token request of `docs/federation.md`, with curl, and the files with JWTs that the other commands of the page write.
  */
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -45,13 +44,5 @@ describe('the token request of the page', () => {
     const { access_token = '' } = await request(jwt)
     expect(decodeJwt(access_token)).toMatchObject({ client_id: clientId })
     expect(await request(`${jwt}\n`)).toMatchObject({ error: 'invalid_client' })
-  })
-
-  it('finds no newline in the files that the other commands write', async () => {
-    const page = readFileSync(join(import.meta.dirname, '../../docs/federation.md'), 'utf8')
-    const writing = page.split('\n').filter((line) => line.endsWith('> token'))
-    expect(writing).toHaveLength(4)
-    for (const line of writing)
-      expect(line).toMatch(/\| jq -j \S+ > |\| jq -j '[^']+' > |\| tr -d '\\n' > |printf %s "/)
   })
 })

@@ -1,7 +1,7 @@
 /**
  * The Helm chart in `deploy/helm`, rendered by the real Helm. `test/clients/kubernetes-schemas.test.ts` validates what it renders.
  */
-import { cpSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { parse } from 'yaml'
@@ -19,7 +19,6 @@ import {
   renderChart,
   type Values,
 } from '../support/helm.ts'
-import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
 import { describeUnless } from '../support/unless.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -62,31 +61,7 @@ describe('the Helm chart', () => {
     const variables: string[] = SETTINGS.map(({ variable }) => variable).filter((name) => !OWN_SETTINGS.includes(name))
     expect(variables.filter((name) => !new RegExp(pattern).test(name)).sort()).toEqual([...names].sort())
   })
-
-  it('has every value of its schema in values.yaml, and no other', () => {
-    const inSchema = (schema: Schema, path = ''): string[] =>
-      schema.properties === undefined
-        ? [path]
-        : Object.entries(schema.properties).flatMap(([name, inner]) => inSchema(resolved(inner), `${path}/${name}`))
-    const { definitions, ...schema } = readJson('deploy/helm/values.schema.json')
-    const resolved = (inner: Schema & { $ref?: string }): Schema =>
-      inner.$ref === undefined ? inner : definitions[inner.$ref.replace('#/definitions/', '')]
-    const values = parse(read('deploy/helm/values.yaml'))
-    const has = (path: string) =>
-      path
-        .split('/')
-        .slice(1)
-        .reduce((inner, name) => inner?.[name], values as Record<string, never> | undefined)
-    const paths = inSchema(schema).filter((path) => !['/global', '/enabled'].includes(path))
-    expect(paths.filter((path) => has(path) === undefined)).toEqual([])
-    // Helm refuses what the schema does not have, in values.yaml too.
-    expect(schema.additionalProperties).toBe(false)
-  })
 })
-
-interface Schema {
-  readonly properties?: Readonly<Record<string, Schema>>
-}
 
 describeUnless(NO_HELM)('what Helm makes of the chart', () => {
   let objects: KubernetesObject[]
@@ -147,16 +122,6 @@ describeUnless(NO_HELM)('what Helm makes of the chart', () => {
     expect(sources).toHaveLength(2)
   })
 
-  it('takes each secret from a Secret of its own', () => {
-    const { volumes } = objectOf(render(EVERYTHING), 'Deployment').spec.template.spec
-    const sources = volumes.find(({ name }: { name: string }) => name === 'secrets').projected.sources
-    expect(sources).toMatchObject([
-      { secret: { name: 'database-app', items: [{ key: 'uri', path: 'database-url' }] } },
-      { secret: { name: 'vault', items: [{ key: 'keyturn', path: 'master-keys' }] } },
-      { secret: { name: 'first', items: [{ key: 'administrator', path: 'admin.json' }] } },
-    ])
-  })
-
   it.each([
     ['the required values', REQUIRED],
     ['every value', EVERYTHING],
@@ -190,13 +155,6 @@ describeUnless(NO_HELM)('what Helm makes of the chart', () => {
     expect(objectOf(rendered, 'Service').spec.ports).toMatchObject([{ appProtocol: 'https' }])
   })
 
-  it('adds variables, volumes and mounts', () => {
-    const { containers, volumes } = objectOf(render(EVERYTHING), 'Deployment').spec.template.spec
-    expect(containers[0].env).toEqual(expect.arrayContaining(EVERYTHING.extraEnv as object[]))
-    expect(containers[0].volumeMounts).toEqual(expect.arrayContaining(EVERYTHING.extraVolumeMounts as object[]))
-    expect(volumes).toEqual(expect.arrayContaining(EVERYTHING.extraVolumes as object[]))
-  })
-
   it('leads the host of the base URL to the service', () => {
     const rendered = render(EVERYTHING)
     const { rules, tls } = objectOf(rendered, 'Ingress').spec
@@ -225,17 +183,6 @@ describeUnless(NO_HELM)('what Helm makes of the chart', () => {
     expect(spec.podMetricsEndpoints).toMatchObject(podMetricsEndpoints)
   })
 
-  it('admits only the peers that are named, and none to the metrics by default', () => {
-    const policyOf = (networkPolicy: object) =>
-      objectOf(render({ ...REQUIRED, networkPolicy }), 'NetworkPolicy').spec.ingress
-    expect(policyOf({})).toEqual([{ ports: [{ port: 'http' }] }])
-    const [from, metricsFrom] = [[{ podSelector: {} }], [{ namespaceSelector: {} }]]
-    expect(policyOf({ from, metricsFrom })).toEqual([
-      { ports: [{ port: 'http' }], from },
-      { ports: [{ port: 'metrics' }], from: metricsFrom },
-    ])
-  })
-
   it('selects the pods of its release only', () => {
     const rendered = render(EVERYTHING)
     const { template, selector } = objectOf(rendered, 'Deployment').spec
@@ -250,24 +197,6 @@ describeUnless(NO_HELM)('what Helm makes of the chart', () => {
       objectOf(rendered, 'PodMonitor').spec.selector.matchLabels,
       template.spec.topologySpreadConstraints[0].labelSelector.matchLabels,
     ]).toEqual(Array(7).fill(labels))
-  })
-
-  it('makes other pods when settings change, and the same ones otherwise', () => {
-    const checksumWith = (values: Values) =>
-      objectOf(render({ ...REQUIRED, ...values }), 'Deployment').spec.template.metadata.annotations['checksum/config']
-    const before = checksumWith({})
-    expect(checksumWith({ config: { KEYTURN_TOKEN_LIFETIME: 600 } })).not.toBe(before)
-    expect(checksumWith({ replicas: 5, service: { port: 80 } })).toBe(before)
-  })
-
-  it('takes the image of its version, unless another tag or a digest is named', () => {
-    const imageWith = (image: object) =>
-      objectOf(render({ ...REQUIRED, image }), 'Deployment').spec.template.spec.containers[0].image
-    const { version } = readJson('package.json')
-    expect(imageWith({})).toBe(`ghcr.io/keyturn/keyturn:${version}`)
-    expect(imageWith({ tag: 'next' })).toBe('ghcr.io/keyturn/keyturn:next')
-    const digest = `sha256:${'a'.repeat(64)}`
-    expect(imageWith({ tag: 'next', digest })).toBe(`ghcr.io/keyturn/keyturn@${digest}`)
   })
 
   it.each([
@@ -295,21 +224,6 @@ describeUnless(NO_HELM)('what Helm makes of the chart', () => {
     ['on and off without quotes', { config: { KEYTURN_BETA_API: false } }, 'KEYTURN_BETA_API'],
   ])('refuses %s', (_, values, message) => {
     expect(() => render({ ...REQUIRED, ...values })).toThrow(message)
-  })
-
-  it('prints the first commands', async () => {
-    // Only an installation renders notes, which asks a cluster first. So a copy of the chart has them in an object.
-    const chart = await temporaryFolder()
-    cpSync(CHART, chart, { recursive: true })
-    renameSync(join(chart, 'templates/NOTES.txt'), join(chart, 'notes.txt'))
-    writeFileSync(join(chart, 'templates/notes.yaml'), 'notes: |\n{{ tpl (.Files.Get "notes.txt") . | indent 2 }}\n')
-    const args = ['template', 'keyturn', chart, '--kube-version', '1.37', '--namespace', 'identity', '--values', '-']
-    const notes = helm([...args, '--show-only', 'templates/notes.yaml'], REQUIRED)
-    await removeFolder(chart)
-    const { version } = readJson('package.json')
-    expect(notes).toContain(`Keyturn ${version} issues tokens as https://tokens.example.com.`)
-    expect(notes).toContain('kubectl --namespace identity rollout status deployment/keyturn')
-    expect(notes).toContain('keyturn keys list --credentials admin.json')
   })
 })
 

@@ -65,11 +65,4 @@ describeUnless(NO_HELM)('the commands for Kubernetes', () => {
     expect(() => parseMasterKeys(written('master-keys'))).not.toThrow()
     await expect(readInitialCredentials(join(folder, 'admin.json'), baseUrl ?? '')).resolves.toBeDefined()
   })
-
-  it('lead the host of the base URL to the service', () => {
-    expect(objectOf(objects, 'HTTPRoute').spec).toMatchObject({
-      parentRefs: [{ name: 'public', namespace: 'gateways' }],
-      hostnames: ['tokens.example.com'],
-    })
-  })
 })

@@ -13,7 +13,7 @@ import {
 } from '@bufbuild/protobuf'
 import { FieldRulesSchema, field as fieldRules, Ignore } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
 import { describe, expect, it } from '@jest/globals'
-import { InstanceRoleSchema } from '../../gen/iam/user/v2/service_user_pb.js'
+import type { InstanceRoleSchema } from '../../gen/iam/user/v2/service_user_pb.js'
 import { keywordsOf } from '../../scripts/openapi/rule-keywords.ts'
 import { DOCUMENT_PATHS, OAUTH_PATHS } from '../../src/oauth/endpoints.ts'
 import { SERVICES } from '../../src/rpc/services.ts'
@@ -137,33 +137,6 @@ describe('the rules of the proto files', () => {
     )
   })
 
-  it('make required what must not be missing, and nothing else', () => {
-    const required = requestMessages.flatMap((message) =>
-      (schemaOf(message).required ?? []).map((name) => `${message.name}.${name}`),
-    )
-    expect(required).toEqual(
-      expect.arrayContaining([
-        'CreateWebKeyRequest.config',
-        'ECDSA.curve',
-        'ActivateWebKeyRequest.keyId',
-        'CreateProjectRequest.name',
-        'UpdateProjectRequest.projectId',
-        'UpdateProjectRequest.updateMask',
-        'CreateServiceUserRequest.name',
-      ]),
-    )
-    // Empty is allowed, by the rules or for lack of one.
-    for (const name of [
-      'ListServiceUsersRequest.projectId',
-      'UpdateProjectRequest.name',
-      'UpdateServiceUserRequest.name',
-      'ListProjectsRequest.pageSize',
-      'SetInstanceRolesRequest.instanceRoles',
-      'GenerateClientSecretRequest.expirationDate',
-    ])
-      expect(required).not.toContain(name)
-  })
-
   it('make one variant of a choice required', () => {
     const { oneOf } = document.components.schemas['iam.webkey.v2beta.WebKeyConfig']!
     expect(oneOf?.map(({ required }) => required)).toEqual([['rsa'], ['ecdsa'], ['ed25519']])
@@ -185,31 +158,6 @@ describe('the rules of the proto files', () => {
   type Type = MessageInitShape<typeof FieldRulesSchema>['type']
   const keywords = (type: Type, named?: typeof InstanceRoleSchema, ignore = Ignore.UNSPECIFIED) =>
     keywordsOf(create(FieldRulesSchema, { type: type!, ignore }), named)
-
-  it.each([
-    [
-      { minLength: 1, maxLength: 200 },
-      { case: 'string', value: { minLen: 1n, maxLen: 200n } },
-    ],
-    [{ format: 'uuid' }, { case: 'string', value: { wellKnown: { case: 'uuid', value: true } } }],
-    [{ pattern: '^[a-z]$' }, { case: 'string', value: { pattern: '^[a-z]$' } }],
-    [{ minimum: 0 }, { case: 'int32', value: { greaterThan: { case: 'gte', value: 0 } } }],
-    [
-      { minimum: -1, maximum: 9 },
-      { case: 'int32', value: { greaterThan: { case: 'gte', value: -1 }, lessThan: { case: 'lte', value: 9 } } },
-    ],
-  ] as const)('become %j', (expected, type) => {
-    expect(keywords(type)).toEqual(expected)
-  })
-
-  it('become keywords of the items of a list, and of the enum that they are of', () => {
-    const items = create(FieldRulesSchema, { type: { case: 'enum', value: { definedOnly: true, notIn: [0] } } })
-    expect(keywords({ case: 'repeated', value: { maxItems: 10n, unique: true, items } }, InstanceRoleSchema)).toEqual({
-      maxItems: 10,
-      uniqueItems: true,
-      items: { not: { enum: ['INSTANCE_ROLE_UNSPECIFIED'] } },
-    })
-  })
 
   it('are never left out: a rule without a keyword fails', () => {
     expect(() => keywords({ case: 'string', value: { prefix: 'urn:' } })).toThrow('no keyword for prefix')
