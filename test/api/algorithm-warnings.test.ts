@@ -1,7 +1,7 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import { credentials, Client as GrpcJsClient, Metadata } from '@grpc/grpc-js'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { EcdsaCurve, RsaBits, RsaHasher, WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
+import { EcdsaCurve, WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import {
   CreateWebKeyRequestSchema,
   CreateWebKeyResponseSchema,
@@ -15,7 +15,6 @@ import { clientOf, TRANSPORTS, type TransportName, webKeyClient } from '../suppo
 const HEADER = 'keyturn-warning'
 const ED25519 = { config: { case: 'ed25519', value: {} } } as const
 const RSA = { config: { case: 'rsa', value: {} } } as const
-const RS384 = { config: { case: 'rsa', value: { hasher: RsaHasher.SHA384 } } } as const
 const P256 = { config: { case: 'ecdsa', value: { curve: EcdsaCurve.P256 } } } as const
 
 let instance: OAuthInstance
@@ -111,16 +110,6 @@ describe('creating the first key of an algorithm', () => {
     expect(instance.keyturn.output().stderr).toContain('"msg":"the first web key of its algorithm was created"')
   })
 
-  it('is what a change of the hash is too, and a change of the length of an RSA key is not', async () => {
-    const longer = { config: { case: 'rsa', value: { bits: RsaBits.RSA_BITS_3072 } } } as const
-    expect(await heard((options) => admin.keys.createWebKey({ config: longer }, options))).toMatchObject({
-      response: { warnings: [] },
-      header: null,
-    })
-    const { warnings } = await admin.keys.createWebKey({ config: RS384 })
-    expect(warnings).toEqual([expect.stringContaining('RS384 yet'), expect.stringContaining('Authlib 1.9')])
-  })
-
   it('is warned about once: the second key of the kind is not', async () => {
     await admin.keys.createWebKey({ config: ED25519 })
     for (const create of [
@@ -131,12 +120,6 @@ describe('creating the first key of an algorithm', () => {
       expect(header).toBeNull()
       if ('warnings' in response) expect(response.warnings).toEqual([])
     }
-  })
-
-  it('is warned about again when no key of the kind is published any more', async () => {
-    const { webKey } = await admin.keys.createWebKey({ config: P256 })
-    await admin.keys.revokeWebKey({ keyId: webKey!.keyId })
-    expect((await admin.keys.createWebKey({ config: P256 })).warnings).toEqual([expect.stringContaining('ES256')])
   })
 })
 

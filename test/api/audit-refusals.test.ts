@@ -52,11 +52,6 @@ describe('a refused call of an administrator is an event', () => {
       () => [`${PROJECTS}/RemoveProjectRole`, { projectId, role: 'none' }],
       'projects/:project/roles/none',
     ],
-    [
-      'SCOPE_RESERVED',
-      () => [`${PROJECTS}/AddProjectScope`, { projectId, scope: 'openid' }],
-      'projects/:project/scopes/openid',
-    ],
     ['LAST_OWNER', () => [`${USERS}/DisableServiceUser`, { userId: adminId }], 'users/:admin'],
     [
       'CLIENT_SECRET_NOT_FOUND',
@@ -64,21 +59,10 @@ describe('a refused call of an administrator is an event', () => {
       `users/:admin/secrets/${NOBODY}`,
     ],
     [
-      'USER_KEY_NOT_FOUND',
-      () => [`${USERS}/RemoveUserKey`, { userId: adminId, keyId: NOBODY }],
-      `users/:admin/keys/${NOBODY}`,
-    ],
-    [
-      'PERSONAL_ACCESS_TOKEN_NOT_FOUND',
-      () => [`${USERS}/RevokePersonalAccessToken`, { userId: adminId, tokenId: NOBODY }],
-      `users/:admin/tokens/${NOBODY}`,
-    ],
-    [
       'EXPIRATION_IN_PAST',
       () => [`${USERS}/GenerateClientSecret`, { userId: adminId, expirationDate: '2001-01-01T00:00:00Z' }],
       'users/:admin',
     ],
-    ['USER_KEY_INVALID', () => [`${USERS}/AddUserKey`, { userId: adminId, publicJwk: '{}' }], 'users/:admin'],
     [
       'WEB_KEY_NOT_FOUND',
       () => [`${WEB_KEYS}/ActivateWebKey`, { keyId: 'x'.repeat(43) }],
@@ -113,7 +97,6 @@ describe('a refused call of somebody else is an event', () => {
 
   it.each([
     ['TOKEN_MISSING', {}],
-    ['TOKEN_INVALID', { authorization: 'Bearer nonsense' }],
     ['TOKEN_INVALID', { authorization: `Bearer ktn_pat_${'A'.repeat(43)}` }],
   ])('of an anonymous caller: %s', async (outcome, headers) => {
     const action = `${WEB_KEYS}/ListWebKeys`

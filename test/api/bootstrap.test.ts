@@ -1,12 +1,8 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { decodeProtectedHeader } from 'jose'
-import pg from 'pg'
 import { State } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { CHANGES_CHANNEL } from '../../src/storage/postgres/change-feed.ts'
-import { eventually } from '../support/eventually.ts'
 import {
   type Keyturn,
   removeFolder,
@@ -112,37 +108,6 @@ describe('servers on PostgreSQL', () => {
     ])
   })
 
-  it('see each other’s changes, which are announced [Spec §3]', async () => {
-    const [a, b] = await startBoth()
-    const admin = await a.admin().catch(() => b.admin())
-    const askB = { ...admin, token_endpoint: `${b.listenUrl}/oauth/v2/token` }
-    const clientOfA = webKeyClient(a.listenUrl, await requestToken(admin))
-
-    // Each replica listens on a connection of its own, so the announcement reaches it.
-    const listening = `select count(*)::int as count from pg_stat_activity
-      where datname = current_database() and query = 'listen ${CHANGES_CHANNEL}'`
-    await eventually(async () => expect(await postgres.query(listening, [], url)).toEqual([{ count: 2 }]))
-
-    const listener = new pg.Client({ connectionString: url })
-    await listener.connect()
-    try {
-      const announcements: string[] = []
-      listener.on('notification', ({ channel }) => announcements.push(channel))
-      await listener.query(`listen ${CHANGES_CHANNEL}`)
-
-      const { details } = await clientOfA.createWebKey(ED25519)
-      await eventually(async () => expect(await kidsOf(b)).toContain(details!.keyId))
-      expect(decodeProtectedHeader(await requestToken(askB)).kid).not.toBe(details!.keyId)
-
-      await clientOfA.activateWebKey({ keyId: details!.keyId })
-      await eventually(async () => expect(decodeProtectedHeader(await requestToken(askB)).kid).toBe(details!.keyId))
-      // The creation, the date of the publication, the activation.
-      await eventually(() => expect(announcements).toEqual(Array(3).fill(CHANGES_CHANNEL)))
-    } finally {
-      await listener.end()
-    }
-  })
-
   it('need the master key that sealed the integrity key, and take a new one beside it', async () => {
     const dataDir = await newFolder()
     const first = await start({ dataDir, env })
@@ -169,9 +134,3 @@ describe('servers on PostgreSQL', () => {
     await requestToken({ ...admin, token_endpoint: `${third.listenUrl}/oauth/v2/token` })
   })
 })
-
-async function kidsOf({ listenUrl }: Keyturn): Promise<string[]> {
-  const response = await fetch(`${listenUrl}/.well-known/openid-configuration/jwks`)
-  const { keys } = (await response.json()) as { keys: { kid: string }[] }
-  return keys.map(({ kid }) => kid)
-}

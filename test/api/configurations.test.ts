@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { Plan } from '../../gen/iam/config/v2/plan_pb.js'
 import { ProjectMemberRole } from '../../gen/iam/project/v2/project_pb.js'
-import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { type Administration, administrationOf, administrationWith, refusalOf } from '../support/administration.ts'
 import { CI_ISSUER, lineOf, nameOf, newPublicJwk, type SentConfiguration } from '../support/configurations.ts'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
@@ -189,26 +188,6 @@ describe('applying a configuration', () => {
     })
     expect((await planOf(configuration)).changes).toHaveLength(3)
   })
-
-  it('is told to one of two that plan at the same time', async () => {
-    const [a, b] = [shop('jeweller'), shop('joiner')]
-    const { version } = await planOf(a)
-    const outcomes = await Promise.allSettled([
-      admin.configurations.applyConfiguration({ configuration: a, version }),
-      elsewhere.configurations.applyConfiguration({ configuration: b, version }),
-    ])
-    expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
-  })
-
-  it('leaves secrets, personal access tokens and the caller alone', async () => {
-    const configuration = shop('locksmith')
-    const { plan } = await admin.configurations.applyConfiguration({ configuration })
-    const { userId } = plan!.serviceUsers[0]!
-    await admin.users.generateClientSecret({ userId })
-    const { tokenClaims: _claims, ...user } = configuration.serviceUsers[0]!
-    await admin.configurations.applyConfiguration({ configuration: { ...configuration, serviceUsers: [user] } })
-    expect((await admin.users.listClientSecrets({ userId })).secrets).toHaveLength(1)
-  })
 })
 
 describe('the label of a configuration', () => {
@@ -261,16 +240,6 @@ describe('the label of a configuration', () => {
     const names = projects.map(({ name }) => name)
     expect(names).toContain('nobodys')
     expect(names).not.toContain('nursery')
-  })
-
-  it('does not delete a project with users of others', async () => {
-    const labelled = { label: 'shared', prune: true }
-    await admin.configurations.applyConfiguration({ configuration: { projects: [{ name: 'orchard' }] }, ...labelled })
-    const { projects } = await admin.projects.listProjects({ pageSize: 1000 })
-    const { projectId } = projects.find(({ name }) => name === 'orchard')!
-    await admin.users.createServiceUser({ projectId, name: 'guest' })
-    const { mistakes } = await admin.configurations.planConfiguration({ configuration: {}, ...labelled })
-    expect(mistakes).toMatchObject([{ path: '', reason: 'PROJECT_HAS_USERS' }])
   })
 })
 
@@ -421,18 +390,6 @@ describe('mistakes', () => {
       'trustedIssuers[0].keys INVALID_ARGUMENT',
       'trustedIssuers[0].maxLifetimeSeconds INVALID_ARGUMENT',
     ])
-  })
-
-  it('include taking the last owner away', async () => {
-    const { configuration } = await admin.configurations.exportConfiguration({})
-    const owners = configuration!.serviceUsers.filter(({ instanceRoles }) =>
-      instanceRoles.includes(InstanceRole.IAM_OWNER),
-    )
-    expect(owners).toHaveLength(1)
-    const { mistakes } = await admin.configurations.planConfiguration({
-      configuration: { serviceUsers: [{ ...owners[0]!, instanceRoles: [] }] },
-    })
-    expect(mistakes).toMatchObject([{ path: 'serviceUsers[0]', reason: 'LAST_OWNER' }])
   })
 })
 

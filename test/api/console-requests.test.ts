@@ -48,7 +48,6 @@ async function statusOver2(headers: OutgoingHttpHeaders): Promise<unknown> {
 describe('a request with the cookie of a session', () => {
   it.each([
     ['without what only a browser says', {}],
-    ['of its own origin', { origin: 'BASE' }],
     ['of its own origin, as a browser says it', { origin: 'BASE', 'sec-fetch-site': 'same-origin' }],
     ['that the page makes by itself', { 'x-keyturn-console': 'background' }],
   ])('counts %s', async (_, headers: Record<string, string>) => {
@@ -61,10 +60,7 @@ describe('a request with the cookie of a session', () => {
     ['with another header', { 'x-keyturn-console': 'yes' }],
     ['of another site', { ...PAGE, origin: 'https://attacker.example', 'sec-fetch-site': 'cross-site' }],
     ['of another origin of an old browser', { ...PAGE, origin: 'https://attacker.example' }],
-    ['of another port of the same host', { ...PAGE, origin: 'http://localhost:1' }],
     ['of a page without an origin', { ...PAGE, origin: 'null' }],
-    ['of a neighbouring subdomain', { ...PAGE, 'sec-fetch-site': 'same-site' }],
-    ['that a user typed in', { ...PAGE, 'sec-fetch-site': 'none' }],
   ])('is refused %s', async (_, headers: Record<string, string>) => {
     for (const path of [CALL, '/console/session']) {
       const response = await post(path, headers)
@@ -90,9 +86,7 @@ describe('a request with the cookie of a session', () => {
 
   it.each([
     ['a form', 'application/x-www-form-urlencoded'],
-    ['text', 'text/plain'],
     ['gRPC-Web', 'application/grpc-web+proto'],
-    ['gRPC', 'application/grpc'],
   ])('is no call as %s', async (_, type) => {
     expect((await post(CALL, { ...PAGE, 'content-type': type })).status).toBe(415)
   })
@@ -125,12 +119,8 @@ describe('every response of the console', () => {
     ['the page', 'GET', '/console/', undefined],
     ['the page without its slash', 'GET', '/console', 308],
     ['a file that is not there', 'GET', '/console/assets/none.js', 404],
-    ['a path that is not there', 'GET', '/console/none', 404],
     ['a call without a session', 'POST', CALL, 401],
-    ['a method that is not there', 'POST', '/console/api/iam.project.v2.ProjectService/None', 404],
-    ['a call by another method', 'PUT', CALL, 405],
     ['the session', 'GET', '/console/session', 401],
-    ['the session by another method', 'PUT', '/console/session', 405],
   ])('has the headers against scripts and frames of others: %s', async (_, method, path, status) => {
     const init = { method, headers: { ...PAGE, ...JSON_TYPE }, redirect: 'manual' } as const
     const response = await fetch(server.listenUrl + path, method === 'POST' ? { ...init, body: '{}' } : init)
@@ -151,9 +141,7 @@ describe('the console that is switched off', () => {
 
   it.each([
     ['GET', '/console/'],
-    ['GET', '/console'],
     ['GET', '/console/session'],
-    ['POST', '/console/session'],
     ['POST', CALL],
     ['POST', '/iam.console.v2.ConsoleService/CreateSignInLink'],
   ])('is not there: %s %s', async (method, path) => {

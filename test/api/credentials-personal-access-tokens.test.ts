@@ -56,10 +56,6 @@ async function expectRefused(): Promise<void> {
 }
 
 describe('a personal access token', () => {
-  it('looks like one, so that secret scanners find it', () => {
-    expect(token).toMatch(/^ktn_pat_[\w-]{59}$/)
-  })
-
   it('lives for a year at most', async () => {
     const create = (days: number) =>
       admin.users.createPersonalAccessToken({
@@ -76,18 +72,6 @@ describe('a personal access token', () => {
 
   it('is accepted by all services of all replicas', async () => {
     for (const server of [instance.keyturn, replica]) await readEverything(server)
-  })
-
-  it('may do what the roles of its user say, as they are now', async () => {
-    const { projects } = administrationWith(instance.keyturn, token)
-    expect(await refusalOf(projects.createProject({ name: 'mine' }))).toMatchObject({
-      code: 'PermissionDenied',
-      reason: 'PERMISSION_MISSING',
-    })
-    await admin.users.setInstanceRoles({ userId, instanceRoles: [] })
-    // The other replica has heard of nothing yet, and asks.
-    const elsewhere = administrationWith(replica, token).projects
-    expect(await refusalOf(elsewhere.listProjects({}))).toMatchObject({ code: 'PermissionDenied' })
   })
 
   it('is refused on every replica as soon as it is revoked', async () => {
@@ -118,15 +102,10 @@ describe('a personal access token', () => {
   })
 
   it.each([
-    ['that does not exist', () => `ktn_pat_${'A'.repeat(59)}`],
     ['that does not exist and has no tag', () => `ktn_pat_${'A'.repeat(43)}`],
     ['without its tag', () => token.slice(0, -16)],
     ['with the tag of another one', () => `ktn_pat_${'A'.repeat(43)}${token.slice(-16)}`],
-    ['with a character more', () => `${token}A`],
     ['with a character less', () => token.slice(0, -1)],
-    ['without its beginning', () => token.slice('ktn_pat_'.length)],
-    ['in upper case', () => token.toUpperCase()],
-    ['that is 15 kB long', () => `ktn_pat_${'A'.repeat(15_000)}`],
   ])('%s is refused', async (_, wrong) => {
     token = wrong()
     await expectRefused()

@@ -82,8 +82,8 @@ describe('the beta service', () => {
     },
   )
 
-  it.each(ALL)('has a successor that says no such thing over %s', async (transport) => {
-    const client = clientOf(WebKeyService, server.listenUrl, { token, transport })
+  it('has a successor that says no such thing', async () => {
+    const client = clientOf(WebKeyService, server.listenUrl, { token, transport: 'gRPC over h2c' })
     expect(announcementOf(await headersOf((onHeader) => client.listWebKeys({}, { onHeader })))).toEqual(SILENT)
     expect(announcementOf(await metadataOf(client.deleteWebKey({ keyId: 'nothing' })))).toEqual(SILENT)
   })

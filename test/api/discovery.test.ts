@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import * as oauth from 'oauth4webapi'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
 
-const ADDRESSES = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']
+const ADDRESS = '/.well-known/openid-configuration'
+const OTHER_ADDRESS = '/.well-known/oauth-authorization-server'
 const JWKS = '/.well-known/openid-configuration/jwks'
 const AUTHENTICATION_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'spiffe_jwt']
 const ASSERTION_ALGORITHMS = [
@@ -29,10 +30,10 @@ beforeAll(async () => {
 
 afterAll(() => instance?.stop())
 
-describe.each(ADDRESSES)('the discovery document at %s', (address) => {
+describe('the discovery document', () => {
   it('names the endpoints that there are, at the base URL, and no others [RFC 8414 §2]', async () => {
     const { baseUrl } = instance.keyturn
-    const response = await instance.fetch(address)
+    const response = await instance.fetch(ADDRESS)
     expect(response.status).toBe(200)
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
     expect(await response.json()).toEqual({
@@ -66,28 +67,22 @@ describe.each(ADDRESSES)('the discovery document at %s', (address) => {
   })
 
   it('is the same at the other address, byte for byte', async () => {
-    const texts = await Promise.all(ADDRESSES.map(async (each) => (await instance.fetch(each)).text()))
+    const texts = await Promise.all([ADDRESS, OTHER_ADDRESS].map(async (each) => (await instance.fetch(each)).text()))
     expect(texts[0]).toBe(texts[1])
   })
 
   it('is the same after a key of another kind has been activated: verifiers may have read it long ago', async () => {
-    const before = await (await instance.fetch(address)).text()
+    const before = await (await instance.fetch(ADDRESS)).text()
     const { details } = await instance.callWebKeys<{ details: { keyId: string; algorithm: string } }>('CreateWebKey', {
       config: { ecdsa: { curve: 'ECDSA_CURVE_P384' } },
     })
     await instance.callWebKeys('ActivateWebKey', { keyId: details.keyId })
-    expect(await (await instance.fetch(address)).text()).toBe(before)
+    expect(await (await instance.fetch(ADDRESS)).text()).toBe(before)
     expect(JSON.parse(before).id_token_signing_alg_values_supported).toContain(details.algorithm)
   })
 
-  it('names addresses that answer', async () => {
-    const document = (await (await instance.fetch(address)).json()) as Record<string, string>
-    expect((await fetch(document.jwks_uri!)).status).toBe(200)
-    expect((await fetch(document.token_endpoint!, { method: 'POST' })).status).toBe(401)
-  })
-
   it('does not believe what a request says about the host', async () => {
-    const document = (await getWith(instance.keyturn.listenUrl + address, {
+    const document = (await getWith(instance.keyturn.listenUrl + ADDRESS, {
       host: 'evil.example',
       forwarded: 'host=evil.example;proto=https',
       'x-forwarded-host': 'evil.example',

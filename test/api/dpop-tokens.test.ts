@@ -2,7 +2,6 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { calculateJwkThumbprint, decodeJwt, type JWK, type JWTPayload, SignJWT } from 'jose'
-import * as client from 'openid-client'
 import { newProofKey, newRsaProofKey, type ProofKey, type ProofOptions, proofOf } from '../support/dpop.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
@@ -56,7 +55,7 @@ describe('a token request with a DPoP proof', () => {
     const pairs: [string, ReturnType<typeof generateKeyPairSync>][] = [
       ['ES512', generateKeyPairSync('ec', { namedCurve: 'P-521' })],
       ['EdDSA', generateKeyPairSync('ed25519')],
-      ['PS256', generateKeyPairSync('rsa', { modulusLength: 4096 })],
+      ['PS256', generateKeyPairSync('rsa', { modulusLength: 2048 })],
     ]
     for (const [alg, { privateKey, publicKey }] of pairs) {
       const publicJwk = publicKey.export({ format: 'jwk' }) as JWK
@@ -125,21 +124,12 @@ describe('a user who gets bound tokens only', () => {
 describe('a proof is refused [RFC 9449 §4.3]', () => {
   it.each<[string, () => string | Promise<string>]>([
     ['that is empty (check 2)', () => ''],
-    ['that is no JWT (check 2)', () => 'proof'],
     ['with padding', async () => `${await proof()}=`],
     ['in another spelling of its signature', async () => respelt(await proof())],
     ['of 5000 characters', async () => proof({ claims: { more: 'x'.repeat(5000) } })],
     ['without jti (check 3)', () => proof({ claims: { jti: undefined } })],
-    ['with an empty jti', () => proof({ claims: { jti: '' } })],
-    ['with a jti of 201 characters', () => proof({ claims: { jti: 'x'.repeat(201) } })],
-    ['with a number as jti', () => proof({ claims: { jti: 1 } })],
-    ['without htm (check 3)', () => proof({ claims: { htm: undefined } })],
     ['without htu (check 3)', () => proof({ claims: { htu: undefined } })],
-    ['without iat (check 3)', () => proof({ claims: { iat: undefined } })],
-    ['with a text as iat', () => proof({ claims: { iat: 'now' } })],
-    ['with an iat beyond all dates', () => proof({ claims: { iat: 1e300 } })],
     ['of another type (check 4)', () => proof({ header: { typ: 'JWT' } })],
-    ['without a type (check 4)', () => proof({ header: { typ: undefined } })],
     [
       'with the algorithm none (check 5)',
       () =>
@@ -147,33 +137,23 @@ describe('a proof is refused [RFC 9449 §4.3]', () => {
     ],
     ['with PKCS #1 v1.5 [FAPI 2.0 Security Profile §5.4.1]', async () => proof({}, await newRsaProofKey('RS256'))],
     ['with HMAC under the public key (check 5)', () => hmacProof(key.publicJwk)],
-    ['with HMAC under a key in the header (check 5)', () => hmacProof({ kty: 'oct', k: 'c2VjcmV0' })],
     [
       'by another key than that in the header (check 6)',
       async () => proof({}, { ...key, publicJwk: (await newProofKey()).publicJwk }),
     ],
     ['without a key in the header', () => proof({ header: { jwk: undefined } })],
     [
-      'with the address of a key instead of one',
-      () => proof({ header: { jwk: undefined, jku: `${instance.keyturn.baseUrl}/keys` } }),
-    ],
-    [
       'with the private key in the header (check 7)',
       () => proof({ header: { jwk: key.privateKey.export({ format: 'jwk' }) } }),
     ],
     ['with an extension that is critical', () => proof({ header: { crit: ['x'], x: 1 } })],
     ['for another method (check 8)', () => proof({ method: 'GET' })],
-    ['for a method in lower case (check 8)', () => proof({ method: 'post' })],
     ['for another path (check 9)', () => proof({ url: `${endpoint}/` })],
-    ['for another server (check 9)', () => proof({ url: 'https://elsewhere.example/oauth/v2/token' })],
-    ['for another scheme (check 9)', () => proof({ url: endpoint.replace('http:', 'https:') })],
-    ['for no URL (check 9)', () => proof({ url: '/oauth/v2/token' })],
     ['that has expired by its own words', () => proof({ claims: { exp: now() - 61 } })],
     [
       'that is valid in two minutes [FAPI 2.0 Security Profile §5.3.2.1]',
       () => proof({ claims: { nbf: now() + 120 } }),
     ],
-    ['with a number as nonce', () => proof({ claims: { nonce: 1 } })],
   ])('%s', async (_, make) => {
     expect(await seen(await requestWith(await make()))).toEqual(refusal(400, 'invalid_dpop_proof'))
   })
@@ -223,37 +203,5 @@ describe('a nonce for DPoP proofs [RFC 9449 §8]', () => {
 
   it.each(['', 'invented', 'AAAAAAAAAAAAAAAAAAAAAA'])('is not %p', async (nonce) => {
     await nonceFor({ nonce })
-  })
-
-  it('of another instance is not accepted', async () => {
-    const other = await startOAuthInstance()
-    try {
-      const user = await other.addRobot()
-      const dpop = await proof({ url: `${other.keyturn.baseUrl}/oauth/v2/token` })
-      const nonce = (await other.postForm(formOf(user), { dpop })).headers.get('dpop-nonce')!
-      await nonceFor({ nonce })
-    } finally {
-      await other.stop()
-    }
-  })
-})
-
-describe('client libraries get bound tokens unmodified', () => {
-  it('openid-client', async () => {
-    const configuration = await client.discovery(
-      new URL(instance.keyturn.baseUrl),
-      robot.clientId,
-      robot.clientSecret,
-      undefined,
-      {
-        execute: [client.allowInsecureRequests],
-      },
-    )
-    const keyPair = await client.randomDPoPKeyPair('ES256')
-    const DPoP = client.getDPoPHandle(configuration, keyPair)
-    const first = await client.clientCredentialsGrant(configuration, {}, { DPoP })
-    const second = await client.clientCredentialsGrant(configuration, {}, { DPoP })
-    expect([first.token_type, second.token_type]).toEqual(['dpop', 'dpop'])
-    expect(decodeJwt(second.access_token).cnf).toEqual({ jkt: await DPoP.calculateThumbprint() })
   })
 })

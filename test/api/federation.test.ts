@@ -7,10 +7,8 @@ import { createTokenSource } from '../../src/client/index.ts'
 import { type Administration, administrationOf, NOBODY, refusalOf } from '../support/administration.ts'
 import { newProofKey, proofOf } from '../support/dpop.ts'
 import { eventually } from '../support/eventually.ts'
-import { freePort } from '../support/free-port.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { type OAuthInstance, type Robot, refusal, seen, startOAuthInstance } from '../support/oauth-instance.ts'
-import { parsePrometheusText } from '../support/prometheus-text.ts'
 
 const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const JWT_SPIFFE = 'urn:ietf:params:oauth:client-assertion-type:jwt-spiffe'
@@ -224,13 +222,6 @@ describe('a JWT-SVID [draft-ietf-oauth-spiffe-client-auth]', () => {
     expect(await seen(await present(await svid(), other, JWT_SPIFFE))).toEqual(refusal(401, 'invalid_client'))
   })
 
-  it('is named by discovery [RFC 8414 §2]', async () => {
-    const document = await (await instance.fetch('/.well-known/oauth-authorization-server')).json()
-    expect(document).toMatchObject({
-      token_endpoint_auth_methods_supported: expect.arrayContaining(['spiffe_jwt', 'private_key_jwt']),
-    })
-  })
-
   it('of a trust domain that names itself in iss vouches for no other subjects', async () => {
     const id = (await admin.issuers.listTrustedIssuers({})).trustedIssuers.find(({ issuer }) => issuer === TRUST_DOMAIN)
     await identify(workload, { issuerId: id!.issuerId, subject: SUBJECT })
@@ -261,71 +252,34 @@ describe('an attack with the JWT of a trusted issuer', () => {
   it.each<[string, string, () => string | Promise<string>]>([
     ['alg none', 'three parts', () => unsigned('none')],
     ['alg none and a signature', 'alg is not allowed', () => rawJwt({ alg: 'none', kid: 'cluster' })],
-    ['alg None', 'alg is not allowed', () => rawJwt({ alg: 'None', kid: 'cluster' })],
-    ['no alg', 'alg is not allowed', () => rawJwt({ kid: 'cluster' })],
-    ['an alg that is a list', 'alg is not allowed', () => rawJwt({ alg: ['ES256'], kid: 'cluster' })],
     ['an alg of Object.prototype', 'alg is not allowed', () => rawJwt({ alg: 'constructor', kid: 'cluster' })],
     ['HMAC with the public key as PEM', 'alg is not allowed', () => hmac(publicPem, { kid: 'cluster' })],
-    [
-      'HMAC with the public key as a JWK',
-      'alg is not allowed',
-      () => hmac(JSON.stringify(jwkOf(clusterKey.publicKey)), { kid: 'cluster' }),
-    ],
     ['an alg of another kind of key', 'no key with this kid', () => rawJwt({ alg: 'RS256', kid: 'cluster' })],
     ['an unknown kid', 'no key with this kid', () => jwtOf({}, { kid: 'other' })],
-    ['a kid that is a path', 'no key with this kid', () => rawJwt({ alg: 'ES256', kid: '../../dev/null' })],
-    ['a kid that is SQL', 'no key with this kid', () => rawJwt({ alg: 'ES256', kid: `' or 1=1 --` })],
-    ['a kid that is a list', 'no key with this kid', () => rawJwt({ alg: 'ES256', kid: ['cluster'] })],
-    ['a kid that is null', 'no key with this kid', () => rawJwt({ alg: 'ES256', kid: null })],
     ['a key of its own', 'the signature', () => jwtOf({}, { key: attacker.privateKey })],
-    ['a key of its own and no kid', 'the signature', () => jwtOf({}, { key: attacker.privateKey, kid: undefined })],
     [
       'a key of its own as jwk',
       'the signature',
       () => jwtOf({}, { key: attacker.privateKey, jwk: jwkOf(attacker.publicKey) }),
     ],
     ['a jku', 'the signature', () => jwtOf({}, { key: attacker.privateKey, jku: 'https://evil.example/jwks' })],
-    ['an x5u', 'the signature', () => jwtOf({}, { key: attacker.privateKey, x5u: 'https://evil.example/cert' })],
-    ['an x5c', 'the signature', () => jwtOf({}, { key: attacker.privateKey, x5c: ['MIIB'] })],
     ['crit', 'crit and b64', () => rawJwt({ alg: 'ES256', kid: 'cluster', crit: ['exp'], exp: 1 })],
-    ['an unencoded payload', 'crit and b64', () => rawJwt({ alg: 'ES256', kid: 'cluster', b64: false, crit: ['b64'] })],
     ['the type of a logout token', 'typ', () => jwtOf({}, { typ: 'logout+jwt' })],
-    ['the type of a DPoP proof', 'typ', () => jwtOf({}, { typ: 'application/dpop+jwt' })],
-    ['a type that is no text', 'typ', () => rawJwt({ alg: 'ES256', kid: 'cluster', typ: 5 })],
     ['claims that were changed', 'the signature', async () => changed(await jwtOf())],
     ['padding', 'three parts', async () => `${await jwtOf()}=`],
     ['no iss that is trusted', 'iss is not', () => jwtOf({ iss: 'https://evil.example' })],
     ['the issuer with a slash', 'iss is not', () => jwtOf({ iss: `${CLUSTER}/` })],
-    ['the issuer in capitals', 'iss is not', () => jwtOf({ iss: CLUSTER.replace('kubernetes', 'Kubernetes') })],
-    ['the issuer over http', 'iss is not', () => jwtOf({ iss: CLUSTER.replace('https', 'http') })],
     ['the audience of another service', 'the user has no', () => jwtOf({ aud: 'https://vault.example' })],
-    ['the audience with a slash', 'the user has no', () => jwtOf({ aud: `${instance.keyturn.baseUrl}/` })],
-    [
-      'the token endpoint as audience',
-      'the user has no',
-      () => jwtOf({ aud: `${instance.keyturn.baseUrl}/oauth/v2/token` }),
-    ],
     ['two audiences', 'aud must', () => jwtOf({ aud: [instance.keyturn.baseUrl, 'https://vault.example'] })],
-    ['the audience twice', 'aud must', () => jwtOf({ aud: [instance.keyturn.baseUrl, instance.keyturn.baseUrl] })],
     ['no audience', 'aud must', () => jwtOf({ aud: undefined })],
-    ['an empty list of audiences', 'aud must', () => jwtOf({ aud: [] })],
-    ['an audience that is an object', 'aud must', () => jwtOf({ aud: { 0: instance.keyturn.baseUrl } })],
     ['an exp that has passed', 'exp must lie', () => jwtOf({ exp: now() - 1, iat: now() - 60 })],
     ['no exp', 'exp must be', () => jwtOf({ exp: undefined })],
-    ['an exp that is a text', 'exp must be', () => jwtOf({ exp: String(now() + 60) })],
     ['a lifetime over the limit', 'the lifetime', () => jwtOf({ exp: now() + HOUR + 60 })],
-    ['a lifetime over the limit without iat', 'the lifetime', () => jwtOf({ exp: now() + HOUR + 60, iat: undefined })],
-    ['a lifetime over the limit since long ago', 'the lifetime', () => jwtOf({ exp: now() + 60, iat: now() - HOUR })],
-    ['an iat that is a text', 'iat must be', () => jwtOf({ iat: 'now' })],
     ['an iat in the future', 'iat must not', () => jwtOf({ iat: now() + 120 })],
     ['an nbf in the future', 'nbf must not', () => jwtOf({ nbf: now() + 120 })],
-    ['an nbf that is null', 'nbf must be', () => jwtOf({ nbf: null })],
     ['another subject', 'the user has no', () => jwtOf({ sub: 'system:serviceaccount:shop:other' })],
-    ['the subject with a NUL', 'sub must', () => jwtOf({ sub: `${SUBJECT}\0` })],
-    ['a subject that is a list', 'sub must', () => jwtOf({ sub: [SUBJECT] })],
     ['no subject', 'sub must', () => jwtOf({ sub: undefined })],
     ['a binding to a key', 'cnf', () => jwtOf({ cnf: { jkt: 'x' } })],
-    ['a binding that is null', 'cnf', () => jwtOf({ cnf: null })],
     ['17 000 characters', 'at most', () => jwtOf({ x: 'x'.repeat(13_000) })],
   ])('is refused: %s', async (_, reason, make) => {
     const jwt = await make()
@@ -362,25 +316,6 @@ describe('an attack with the JWT of a trusted issuer', () => {
         expect.objectContaining({ requestId, action: 'oauth/token', outcome: 'INVALID_CLIENT', actor: 'anonymous' }),
       )
     })
-  })
-
-  it('has the user read once for each request with client_id, and no user without', async () => {
-    const metrics = `127.0.0.1:${await freePort()}`
-    const at = await instance.startReplica({ KEYTURN_METRICS_LISTEN: metrics })
-    const reads = async () => {
-      const text = await (await fetch(`http://${metrics}/metrics`)).text()
-      const { samples = [] } = parsePrometheusText(text).get('keyturn_identity_cache_lookups_total') ?? {}
-      return samples.find(({ labels }) => labels.result === 'miss')?.value
-    }
-    const forged = await jwtOf({}, { key: attacker.privateKey })
-    const refused = async (client: { clientId?: string }) => {
-      for (let i = 0; i < 3; i += 1) expect((await present(forged, client, JWT_BEARER, at)).status).toBe(401)
-    }
-    await refused({})
-    expect(await reads()).toBe(0)
-    await refused(robot)
-    await refused({ clientId: `${NOBODY}@billing` })
-    expect(await reads()).toBe(6)
   })
 })
 
@@ -467,13 +402,6 @@ describe('trusted issuers and federated identities', () => {
     await admin.issuers.deleteTrustedIssuer({ issuerId: id })
     await become(401, second.privateKey, 60)
     expect((await admin.identities.listFederatedIdentities({ userId: user.userId })).identities).toEqual([])
-  })
-
-  it('are in the audit trail', async () => {
-    const { events } = await admin.audit.listAuditEvents({ resource: `trusted_issuers/${issuerId}` })
-    expect(events.map(({ action, outcome }) => [action, outcome])).toEqual([
-      ['iam.federation.v2.TrustedIssuerService/CreateTrustedIssuer', 'ok'],
-    ])
   })
 })
 

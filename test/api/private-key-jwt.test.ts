@@ -118,10 +118,7 @@ describe('openid-client with private_key_jwt [Spec §5]', () => {
       () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
       { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
     ],
-    ['PS512', () => generateKeyPairSync('rsa', { modulusLength: 3072 }), { name: 'RSA-PSS', hash: 'SHA-512' }],
     ['ES256', ec, { name: 'ECDSA', namedCurve: 'P-256' }],
-    ['ES384', () => generateKeyPairSync('ec', { namedCurve: 'P-384' }), { name: 'ECDSA', namedCurve: 'P-384' }],
-    ['ES512', () => generateKeyPairSync('ec', { namedCurve: 'P-521' }), { name: 'ECDSA', namedCurve: 'P-521' }],
     ['Ed25519', () => generateKeyPairSync('ed25519'), { name: 'Ed25519' }],
   ])('discovers the service and gets a token with an assertion signed with %s', async (_, generate, algorithm) => {
     const { publicKey, privateKey } = generate()
@@ -144,10 +141,7 @@ describe('openid-client with private_key_jwt [Spec §5]', () => {
 describe('a client assertion [RFC 7523 §3]', () => {
   it.each<[string, Record<string, unknown>]>([
     ['what it must have', {}],
-    ['no iat', { iat: undefined }],
     ['a clock that is a little ahead', { iat: now() + 30, nbf: now() + 30 }],
-    ['an hour to live', { exp: now() + HOUR }],
-    ['a jti of 200 characters', { jti: 'x'.repeat(200) }],
     ['claims that nobody knows', { nonce: 'x', scope: 'admin', roles: ['IAM_OWNER'] }],
   ])('gets a token with %s', async (_, claims) => {
     const answer = await seen(await present(await assertionOf(robot, filledIn(claims))))
@@ -162,33 +156,15 @@ describe('a client assertion [RFC 7523 §3]', () => {
   it.each<[string, Record<string, unknown>, string]>([
     ['another server as aud', { aud: 'https://elsewhere.example' }, AUD],
     ['the token endpoint as aud', { aud: 'TOKEN_ENDPOINT' }, AUD],
-    ['the issuer with a slash behind it as aud', { aud: 'ISSUER/' }, AUD],
     ['a list with nothing but the issuer as aud [FAPI 2.0 Security Profile §5.3.2.1]', { aud: ['ISSUER'] }, AUD],
-    ['a list with another server as aud', { aud: ['https://elsewhere.example'] }, AUD],
-    ['a list with the issuer as aud', { aud: ['ISSUER', 'https://elsewhere.example'] }, AUD],
-    ['a list with the issuer twice as aud', { aud: ['ISSUER', 'ISSUER'] }, AUD],
-    ['an empty list as aud', { aud: [] }, AUD],
-    ['an aud that is no text', { aud: 5 }, AUD],
-    ['a list of what is no text as aud', { aud: [5] }, AUD],
     ['no aud', { aud: undefined }, AUD],
     ['an exp that has passed', { exp: now() - 120 }, 'exp must lie in the future'],
-    ['an exp that passed long ago', { exp: 1 }, 'exp must lie in the future'],
     ['an exp that is more than an hour away', { exp: now() + HOUR + 300 }, 'exp must be at most 3600 seconds away'],
-    ['an exp far beyond all time', { exp: 1e300 }, 'exp must be at most 3600 seconds away'],
-    ['an exp that is a text', { exp: String(now() + 60) }, 'exp must be a number'],
-    ['no exp', { exp: undefined }, 'exp must be a number'],
     ['an iat in the future', { iat: now() + 300 }, 'iat must not lie in the future'],
-    ['an iat that is a text', { iat: 'now' }, 'iat must be a number'],
     ['an nbf in the future', { nbf: now() + 300 }, 'nbf must not lie in the future'],
-    ['an nbf that is ten years away', { nbf: now() + 11 * 365 * 86_400 }, 'nbf must not lie in the future'],
-    ['an nbf that is a text', { nbf: 'now' }, 'nbf must be a number'],
     ['no jti', { jti: undefined }, JTI],
-    ['an empty jti', { jti: '' }, JTI],
     ['a jti of 201 characters', { jti: 'x'.repeat(201) }, JTI],
-    ['a jti that is no text', { jti: { a: 1 } }, JTI],
     ['another iss', { iss: 'another' }, ISS],
-    ['no iss', { iss: undefined }, ISS],
-    ['no sub', { sub: undefined }, 'sub must be the client_id'],
   ])('is refused as invalid_client with %s, and told what is wrong', async (_, claims, description) => {
     const clientRequestId = randomUUID()
     const assertion = await assertionOf(robot, filledIn(claims))
@@ -209,19 +185,15 @@ describe('a client assertion [RFC 7523 §3]', () => {
     })
   })
 
-  it.each<[string, Record<string, unknown>]>([
-    ['another sub', { sub: 'another' }],
-    ['a sub that is no text', { sub: 5, iss: 5 }],
-    ['a sub that is a list', { sub: ['a'], iss: 'a' }],
-  ])('is refused as invalid_client with %s', async (_, claims) => {
-    expect(await seen(await present(await assertionOf(robot, claims)))).toEqual(refusal(401, 'invalid_client'))
-  })
+  it.each<[string, Record<string, unknown>]>([['a sub that is a list', { sub: ['a'], iss: 'a' }]])(
+    'is refused as invalid_client with %s',
+    async (_, claims) => {
+      expect(await seen(await present(await assertionOf(robot, claims)))).toEqual(refusal(401, 'invalid_client'))
+    },
+  )
 
   it.each<[string, Record<string, unknown>]>([
     ['aud', { aud: 'https://elsewhere.example' }],
-    ['exp', { exp: 1 }],
-    ['an exp that is no number', { exp: 'soon' }],
-    ['iat', { iat: now() + 300 }],
     ['jti', { jti: 'x'.repeat(201) }],
   ])('is told about %s in the same words whoever it names, and whoever signed it', async (_, claims) => {
     const stranger = { clientId: `${randomUUID()}@billing` }
@@ -242,21 +214,8 @@ describe('a client assertion [RFC 7523 §3]', () => {
     })
   })
 
-  it('is told of a claim that is not there in the same words whoever it names: that is seen without a key', async () => {
-    const stranger = { clientId: `${randomUUID()}@billing` }
-    for (const claim of ['exp', 'jti', 'iss', 'aud']) {
-      const bodies = [
-        (await seen(await present(await assertionOf(robot, { [claim]: undefined })))).body,
-        (await seen(await present(await assertionOf(stranger, { [claim]: undefined })))).body,
-      ]
-      expect(bodies[0]).toEqual(bodies[1])
-    }
-  })
-
   it.each<[string, () => Promise<string>]>([
     ['another key', () => assertionOf(robot, {}, { privateKey: ec().privateKey })],
-    ['a kid that the user has not', () => assertionOf(robot, {}, { kid: 'another' })],
-    ['the secret (HS256)', () => assertionOf(robot, {}, { alg: 'HS256', privateKey: Buffer.from(robot.clientSecret) })],
     [
       'the public key as a secret (HS256)',
       () => assertionOf(robot, {}, { alg: 'HS256', privateKey: key.publicKey.export({ format: 'der', type: 'spki' }) }),
@@ -277,9 +236,6 @@ describe('a client assertion [RFC 7523 §3]', () => {
 
   it.each([
     ['no type', {}],
-    ['the type JWT', { typ: 'JWT' }],
-    ['the type jwt', { typ: 'jwt' }],
-    ['a type of its own', { typ: 'client-authentication+jwt' }],
     ['a type with its prefix', { typ: 'application/client-authentication+jwt' }],
   ])('gets a token with %s in its header [RFC 8725 §3.11]', async (_, header) => {
     expect((await present(withHeader(await assertionOf(robot), header))).status).toBe(200)
@@ -287,12 +243,8 @@ describe('a client assertion [RFC 7523 §3]', () => {
 
   it.each<[string, object]>([
     ['the type of access tokens [RFC 8725 §3.11]', { typ: 'at+jwt' }],
-    ['the type of access tokens, written in full [RFC 7515 §4.1.9]', { typ: 'application/at+JWT' }],
     ['the type of logout tokens [RFC 8725 §3.11]', { typ: 'logout+jwt' }],
-    ['a type that is no text [RFC 7515 §4.1.9]', { typ: 5 }],
     ['an unencoded payload [RFC 7797 §7]', { b64: false, crit: ['b64'] }],
-    ['an encoded payload that says so [RFC 7797 §7]', { b64: true, crit: ['b64'] }],
-    ['b64 that is not critical [RFC 7797 §6]', { b64: false }],
   ])('is refused as invalid_client with %s in its header', async (_, header) => {
     const answer = await seen(await present(withHeader(await assertionOf(robot), header)))
     expect(answer).toEqual(refusal(401, 'invalid_client'))
@@ -318,7 +270,7 @@ describe('a client assertion [RFC 7523 §3]', () => {
     expect(answer.body).toMatchObject({ error_description: 'the assertion must be base64url without padding' })
   })
 
-  it.each(['', 'nonsense', 'a.b.c', '..', '{}'])('is refused as invalid_client when it is %j', async (assertion) => {
+  it.each(['', 'a.b.c'])('is refused as invalid_client when it is %j', async (assertion) => {
     expect(await seen(await present(assertion))).toEqual(refusal(401, 'invalid_client'))
   })
 
@@ -355,9 +307,7 @@ describe('KEYTURN_ASSERTION_AUDIENCE=endpoint', () => {
   })
 
   it.each<[string, unknown]>([
-    ['the issuer', 'ISSUER'],
     ['the token endpoint', 'TOKEN_ENDPOINT'],
-    ['a list with nothing but the issuer', ['ISSUER']],
     ['a list with nothing but the token endpoint', ['TOKEN_ENDPOINT']],
   ])('takes %s as aud', async (_, aud) => {
     expect((await present(await assertionOf(robot, filledIn({ aud })), lenient)).status).toBe(200)
@@ -366,8 +316,6 @@ describe('KEYTURN_ASSERTION_AUDIENCE=endpoint', () => {
   it.each<[string, unknown]>([
     ['another server', 'https://elsewhere.example'],
     ['both in a list', ['ISSUER', 'TOKEN_ENDPOINT']],
-    ['the token endpoint with a query', 'TOKEN_ENDPOINT?a=b'],
-    ['the API', 'ISSUER/iam.webkey.v2.WebKeyService'],
   ])('refuses %s as aud, and says which two it takes', async (_, aud) => {
     const answer = await seen(await present(await assertionOf(robot, filledIn({ aud })), lenient))
     expect(answer).toEqual(refusal(401, 'invalid_client'))
@@ -456,17 +404,6 @@ describe('the keys of a user', () => {
     expect(await statusOf(assertionOf(user, {}, { ...rsa, alg: 'PS256' }))).toBe(200)
     expect(await statusOf(assertionOf(user, {}, { ...rsa, alg: 'RS256' }))).toBe(401)
   })
-
-  it('sign as EdDSA or as Ed25519, whichever they name [RFC 9864]', async () => {
-    const ed25519 = generateKeyPairSync('ed25519')
-    const user = await robotWithKey(ed25519.publicKey, { alg: 'EdDSA' })
-    expect(await statusOf(assertionOf(user, {}, { ...ed25519, alg: 'EdDSA' }))).toBe(200)
-    expect(await statusOf(assertionOf(user, {}, { ...ed25519, alg: 'Ed25519' }))).toBe(200)
-  })
-
-  it('leave the secrets of the user alone', async () => {
-    expect((await instance.requestToken(robot)).status).toBe(200)
-  })
 })
 
 describe('a client with an assertion, like one with a secret [Spec §7]', () => {
@@ -491,49 +428,9 @@ describe('a client with an assertion, like one with a secret [Spec §7]', () => 
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
   })
 
-  it('gets it for every algorithm, whether or not it exists', async () => {
-    const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
-    const signers: [string, KeyObject][] = [
-      ...['RS256', 'RS512', 'PS256', 'PS512'].map((alg): [string, KeyObject] => [alg, rsa.privateKey]),
-      ['ES256', key.privateKey],
-      ['ES384', generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey],
-      ['ES512', generateKeyPairSync('ec', { namedCurve: 'P-521' }).privateKey],
-      ['EdDSA', generateKeyPairSync('ed25519').privateKey],
-    ]
-    for (const [alg, privateKey] of signers) {
-      const answer = await seen(
-        await present(await assertionOf({ clientId: `${randomUUID()}@billing` }, {}, { alg, privateKey })),
-      )
-      expect(answer).toEqual(refusal(401, 'invalid_client'))
-    }
-  })
-
   it('is told unauthorized_client when the grant is not enabled for it', async () => {
     const user = await robotWithKey(key.publicKey, { clientCredentialsEnabled: false })
     expect(await seen(await present(await assertionOf(user)))).toEqual(refusal(400, 'unauthorized_client'))
-  })
-
-  it('is told unauthorized_client when it names a project that is not its own', async () => {
-    const elsewhere = { clientId: `${robot.userId}@elsewhere` }
-    expect(await seen(await present(await assertionOf(elsewhere)))).toEqual(refusal(400, 'unauthorized_client'))
-  })
-
-  it('is told invalid_client once it has been deleted', async () => {
-    const user = await robotWithKey(key.publicKey)
-    expect(await statusOf(assertionOf(user))).toBe(200)
-    await change(instance.database, async (trx) => {
-      await trx.deleteFrom('service_users').where('user_id', '=', user.userId).execute()
-    })
-    await eventually(async () => {
-      expect(await seen(await present(await assertionOf(user)))).toEqual(refusal(401, 'invalid_client'))
-    })
-  })
-
-  it('is told invalid_scope for a scope that it has no access to', async () => {
-    const answer = await seen(
-      await instance.postForm({ ...formWith(await assertionOf(robot)), scope: 'no-such-scope' }),
-    )
-    expect(answer).toEqual(refusal(400, 'invalid_scope'))
   })
 })
 

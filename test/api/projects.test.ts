@@ -65,20 +65,18 @@ describe('a project', () => {
     expect(await refusalOf(renaming)).toMatchObject(invalid)
   })
 
-  it.each([
-    ['missing', undefined],
-    ['empty', { paths: [] }],
-    ['of an unknown field', { paths: ['name', 'creation_date'] }],
-    ['of everything', { paths: ['*'] }],
-  ])('is not updated with a mask that is %s', async (_, updateMask) => {
-    const projectId = await newProject()
-    const request = { projectId, name: 'other', ...(updateMask === undefined ? {} : { updateMask }) }
-    expect(await refusalOf(admin.projects.updateProject(request))).toMatchObject({
-      code: 'InvalidArgument',
-      reason: 'INVALID_ARGUMENT',
-      message: expect.stringContaining('update_mask'),
-    })
-  })
+  it.each([['of an unknown field', { paths: ['name', 'creation_date'] }]])(
+    'is not updated with a mask that is %s',
+    async (_, updateMask) => {
+      const projectId = await newProject()
+      const request = { projectId, name: 'other', ...(updateMask === undefined ? {} : { updateMask }) }
+      expect(await refusalOf(admin.projects.updateProject(request))).toMatchObject({
+        code: 'InvalidArgument',
+        reason: 'INVALID_ARGUMENT',
+        message: expect.stringContaining('update_mask'),
+      })
+    },
+  )
 })
 
 describe('a project that does not exist', () => {
@@ -118,13 +116,6 @@ describe('the list of projects', () => {
     expect(pages.slice(0, -1).map(({ projects }) => projects.length)).toEqual(pages.slice(0, -1).map(() => 2))
     expect(pages.length).toBeGreaterThan(3)
     expect((await admin.projects.listProjects({})).projects.map(({ name }) => name)).toEqual(listed)
-  })
-
-  it.each([-1, 1001])('has no page of %d', async (pageSize) => {
-    expect(await refusalOf(admin.projects.listProjects({ pageSize }))).toMatchObject({
-      code: 'InvalidArgument',
-      message: expect.stringContaining('page_size'),
-    })
   })
 
   it.each(['nonsense', 'W10', Buffer.from('["x"]').toString('base64url'), '💥'])(

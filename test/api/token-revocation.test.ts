@@ -8,7 +8,7 @@ import { createVerifier } from '../../src/verify/index.ts'
 import { type Administration, administrationOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
-import { formOf, type OAuthInstance, type Robot, refusal, seen, startOAuthInstance } from '../support/oauth-instance.ts'
+import { type OAuthInstance, type Robot, refusal, seen, startOAuthInstance } from '../support/oauth-instance.ts'
 
 const SERVICE_AUDIENCE = 'urn:service:iam:org:project:id:service:aud'
 
@@ -121,19 +121,6 @@ describe('the revocation endpoint [RFC 7009 §2]', () => {
     expect(await judged(token)).toEqual(GOOD)
   })
 
-  it('authenticates clients as the token endpoint does', async () => {
-    const robot = await instance.addRobot()
-    const token = await instance.accessToken(robot, SERVICE_AUDIENCE)
-    const response = await post('/oauth/v2/revoke', { ...credentialsOf(robot), client_secret: 'wrong', token })
-    expect(response.headers.get('www-authenticate')).toContain('error="invalid_client"')
-    expect(await seen(response)).toEqual(refusal(401, 'invalid_client'))
-    expect(await judged(token)).toEqual(GOOD)
-    await eventually(async () => {
-      const { events } = await admin.audit.listAuditEvents({ resource: `users/${robot.userId}` })
-      expect(events).toMatchObject([{ actor: 'anonymous', action: 'oauth/revoke', outcome: 'INVALID_CLIENT' }])
-    })
-  })
-
   it('refuses a client whose secret ended while its request was under way, as the database has it', async () => {
     const robot = await instance.addRobot()
     const token = await instance.accessToken(robot, SERVICE_AUDIENCE)
@@ -202,14 +189,6 @@ describe('RevokeTokens', () => {
     const after = await instance.accessToken(robot, SERVICE_AUDIENCE)
     expect([await judged(before), await judged(after), await judged(after, replica)]).toEqual([REVOKED, GOOD, GOOD])
   })
-
-  it('lets the user get tokens, and does not touch those of others', async () => {
-    const [robot, other] = [await instance.addRobot(), await instance.addRobot()]
-    const token = await instance.accessToken(other, SERVICE_AUDIENCE)
-    await admin.users.revokeTokens({ userId: robot.userId })
-    expect((await instance.postForm(formOf(robot))).status).toBe(200)
-    expect(await judged(token)).toEqual(GOOD)
-  })
 })
 
 describe('introspection by an administrator', () => {
@@ -229,17 +208,5 @@ describe('introspection by an administrator', () => {
     await admin.users.disableServiceUser({ userId: robot.userId })
     expect(await reasonOf(other)).toBe('the service user of the access token is disabled or has been deleted')
     expect(await reasonOf(`${other.slice(0, -4)}AAAA`)).toBe('the access token is not valid')
-  })
-
-  it('takes a role, and no GET: a token must not be in an address', async () => {
-    const robot = await instance.addRobot()
-    const token = await instance.accessToken(robot, SERVICE_AUDIENCE)
-    const path = '/iam.user.v2.ServiceUserService/IntrospectToken'
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-    const body = JSON.stringify({ token })
-    const answer = await instance.fetch(path, { method: 'POST', headers, body })
-    expect([answer.status, await answer.json()]).toMatchObject([403, { code: 'permission_denied' }])
-    const message = encodeURIComponent(body)
-    expect((await instance.fetch(`${path}?connect=v1&encoding=json&message=${message}`, { headers })).status).toBe(405)
   })
 })

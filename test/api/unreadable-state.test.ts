@@ -167,20 +167,4 @@ describe('a replica that cannot take over a change, because of a row that cannot
     expect(await unreadable()).toEqual(['keyturn_replica_unreadable{kind="none",id=""} 0'])
     expect((await admin.projects.listProjectScopes({ projectId })).scopes).toContain('victim')
   })
-
-  it('names a web key as well, and answers a secret that was created', async () => {
-    const robot = await newUser('robot')
-    const { details } = await admin.webKeys.createWebKey({ config: { config: { case: 'ed25519', value: {} } } })
-    const broken = { kty: 'OKP', crv: 'Ed448', x: 'x' }
-    const [{ public_jwk } = {}] = await postgres.query<{ public_jwk: object }>(
-      'update web_keys k set public_jwk = $2 from web_keys o where k.key_id = $1 and o.key_id = $1 returning o.public_jwk',
-      [details!.keyId, broken],
-      url,
-    )
-    const { clientSecret } = await admin.users.generateClientSecret({ userId: robot.userId })
-    expect(await unreadable()).toEqual([`keyturn_replica_unreadable{kind="web_key",id="${details!.keyId}"} 1`])
-    await query('update web_keys set public_jwk = $2 where key_id = $1', [details!.keyId, public_jwk])
-    await eventually(async () => expect((await readiness()).status).toBe(200))
-    expect(await statusOf({ ...robot, client_secret: clientSecret })).toBe(200)
-  })
 })

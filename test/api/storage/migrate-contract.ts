@@ -101,17 +101,5 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
       const { rows } = await sql`select version::int as version from instance`.execute(database.db)
       expect(rows).toEqual([{ version: 1 }])
     })
-
-    it('names the migration that fails, and leaves nothing of it', async () => {
-      const database = await open()
-      await sql`create table project_scopes ()`.execute(database.db)
-      await expect(migrate(database)).rejects.toThrow(
-        'migration 0001-initial-schema failed: relation "project_scopes" already exists',
-      )
-      const { rows } = await sql<{ found: string | null }>`select to_regclass('web_keys')::text as found`.execute(
-        database.db,
-      )
-      expect(rows).toEqual([{ found: null }])
-    })
   })
 }

@@ -6,7 +6,6 @@ import { sql } from 'kysely'
 import { createKeyPairGenerator } from '../../../src/crypto/key-pair.ts'
 import { generateMasterKey, parseMasterKeys } from '../../../src/crypto/master-keys.ts'
 import { createKeySealer } from '../../../src/crypto/sealed-key.ts'
-import { KEY_ALGORITHMS } from '../../../src/domain/keys/key-algorithm.ts'
 import { planRevocation, type SealedKeyPair } from '../../../src/domain/keys/key-ring.ts'
 import { createInstanceInitializer } from '../../../src/storage/instance/instance-initializer.ts'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
@@ -26,53 +25,6 @@ export function describeSealedKeyStore(current: () => Database): void {
   const events = () => current().db.selectFrom('audit_events').select(['action', 'resource']).execute()
 
   describe('the sealed private keys', () => {
-    it('are listed oldest first, without those that were destroyed', async () => {
-      const keys = keyOperations(current())
-      const [first, second, third] = [await keys.create(), await keys.create(), await keys.create()]
-      await keys.activate(first.keyId)
-      await keys.activate(second.keyId)
-      await createKeyStore(current(), TEST_MACS).update(anEntry('reseal'), () => ({
-        steps: [{ kind: 'destroy', keyId: first.keyId }],
-        result: undefined,
-      }))
-      const listed = await store().list()
-      expect((await webKeys()).map(({ keyId }) => keyId).sort()).toEqual([second.keyId, third.keyId].sort())
-      expect(listed).toContainEqual({
-        kind: 'web_key',
-        keyId: second.keyId,
-        algorithm: second.algorithm,
-        sealed: `sealed.${second.keyId}`,
-      })
-    })
-
-    it('are those of the initial keys alone, if asked for', async () => {
-      const keys = keyOperations(current())
-      const [first, second, third] = [await keys.create(), await keys.create(), await keys.create()]
-      await keys.activate(first.keyId)
-      await keys.activate(second.keyId)
-      expect(await store().findInitial()).toEqual([
-        { kind: 'web_key', keyId: third.keyId, algorithm: third.algorithm, sealed: `sealed.${third.keyId}` },
-      ])
-    })
-
-    it('are not read from a row with an unknown algorithm, which is named', async () => {
-      const { keyId } = await keyOperations(current()).create()
-      await sql`alter table web_keys drop constraint web_keys_known_algorithm`.execute(current().db)
-      try {
-        await sql`update web_keys set algorithm = 'HS256'`.execute(current().db)
-        const unreadable = { name: 'UnreadableRow', kind: 'web_key', id: keyId }
-        await expect(store().list()).rejects.toMatchObject(unreadable)
-        await expect(store().find([keyId])).rejects.toMatchObject(unreadable)
-        await expect(store().findInitial()).rejects.toMatchObject(unreadable)
-      } finally {
-        await sql`delete from web_keys`.execute(current().db)
-        const known = sql.join(Object.keys(KEY_ALGORITHMS).map((name) => sql.lit(name)))
-        await sql`alter table web_keys add constraint web_keys_known_algorithm check (algorithm in (${known}))`.execute(
-          current().db,
-        )
-      }
-    })
-
     it('are replaced one by one, as an audited change of the instance', async () => {
       const keys = keyOperations(current())
       const [one, other] = [await keys.create(), await keys.create()]
