@@ -41,7 +41,8 @@ export async function everyRequest(
   }
 }
 
-async function webKeyRequests({ keys }: Administration): Promise<EveryRequest> {
+/** Makes six web keys, and the requests about them. */
+export async function webKeyRequests({ keys }: Administration): Promise<EveryRequest> {
   const created: string[] = []
   for (let count = 0; count < 6; count += 1) {
     const { webKey } = await keys.createWebKey({ config: { config: { case: 'ed25519', value: {} } } })

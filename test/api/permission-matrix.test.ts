@@ -16,7 +16,7 @@ import {
 } from '../support/administration.ts'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
 import { PERMISSION_TABLE } from '../support/roles-page.ts'
-import { everyRequest } from './every-request.ts'
+import { everyRequest, webKeyRequests } from './every-request.ts'
 import { newPersonalAccessToken } from './losses.ts'
 
 type Method = (typeof METHODS)[number]
@@ -175,8 +175,7 @@ async function newCaller(kind: Kind, name: string): Promise<Caller> {
   }
   const token = await newPersonalAccessToken(admin, userId)
   if (kind.instanceRole !== undefined) await users.setInstanceRoles({ userId, instanceRoles: [kind.instanceRole] })
-  const changesKeys = PERMISSION_TABLE.get('iam.web_key.write')!.has(kind.role)
-  const own = (await everyRequest(admin, name, changesKeys ? undefined : webKeyRequestsOf(other))) as Requests
+  const own = await targetsOf(kind, name)
   const projectId = own['iam.project.v2.ProjectService/GetProject']!.projectId as string
   if (kind.memberRole !== undefined) await projects.setProjectMember({ projectId, userId, role: kind.memberRole })
   return {
@@ -186,6 +185,13 @@ async function newCaller(kind: Kind, name: string): Promise<Caller> {
     own,
     itself: about(userId, secretIds, own),
   }
+}
+
+/** Requests about targets of the caller's own, if it may change them. */
+async function targetsOf({ role }: Kind, name: string): Promise<Requests> {
+  if (['IAM_OWNER_VIEWER', 'IAM_AUDITOR', 'none'].includes(role)) return other
+  if (role === 'IAM_KEY_OPERATOR') return { ...other, ...((await webKeyRequests(admin)) as Requests) }
+  return (await everyRequest(admin, name, role === 'IAM_OWNER' ? undefined : webKeyRequestsOf(other))) as Requests
 }
 
 /** Those requests that are about web keys. */
