@@ -8,9 +8,9 @@
  * Nothing else may open the file: a process loses its POSIX locks on a file when it closes any descriptor of it.
  */
 import { writeFileSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { makeFolder } from './make-folder.ts'
 
 const LOCK_FILE = 'lock'
 const SQLITE_BUSY = 5
@@ -29,7 +29,7 @@ export interface DataDirectoryLock {
  */
 export async function lockDataDirectory(folder: string): Promise<DataDirectoryLock> {
   try {
-    await makeFolder(folder)
+    await mkdir(folder, { recursive: true, mode: 0o700 })
   } catch (error) {
     throw unusable(folder, error)
   }

@@ -38,25 +38,27 @@ const SPECIAL = [
   '3fff::/20', // documentation
 ]
 
-/** An IPv4 address is judged as such also where an IPv6 address is mapped to it (RFC 4291 §2.5.5.2) or translated to it by NAT64 (RFC 6052). */
-const ADDRESSABLE = ['0.0.0.0/0', '2000::/3']
-
 const NAT64 = '64:ff9b::'
 
-/** @param networks Those that the operator lists: IP addresses and networks (CIDR), valid ones. */
+/**
+ * An IPv4 address is judged as such also where an IPv6 address is mapped to it (RFC 4291 §2.5.5.2) or translated to it by NAT64 (RFC 6052).
+ *
+ * @param networks Those that the operator lists: IP addresses and networks (CIDR), valid ones.
+ */
 export function createAddressPolicy(networks: readonly string[]): AddressPolicy {
-  const [listed, special, addressable] = [networks, SPECIAL, ADDRESSABLE].map(includedIn) as [
-    Includes,
-    Includes,
-    Includes,
-  ]
-  return (address) => isIP(address) !== 0 && (listed(address) || (addressable(address) && !special(address)))
+  const listed = listOf(networks)
+  const special = listOf(SPECIAL)
+  const addressable = listOf(['0.0.0.0/0', '2000::/3'])
+  return (text) => {
+    const address = withoutZone(text)
+    const family = isIP(address) === 4 ? 'ipv4' : 'ipv6'
+    if (isIP(address) === 0) return false
+    return listed.check(address, family) || (addressable.check(address, family) && !special.check(address, family))
+  }
 }
 
-type Includes = (address: string) => boolean
-
-function includedIn(networks: readonly string[]): Includes {
-  // It compares mapped addresses with networks of IPv4 by itself.
+/** A list that compares mapped addresses with networks of IPv4 by itself. */
+function listOf(networks: readonly string[]): BlockList {
   const list = new BlockList()
   for (const network of networks) {
     const [address = '', prefix] = network.split('/', 2)
@@ -68,7 +70,7 @@ function includedIn(networks: readonly string[]): Includes {
       list.addSubnet(withoutZone(address), Number(prefix ?? 128), 'ipv6')
     }
   }
-  return (address) => list.check(withoutZone(address), isIP(address) === 4 ? 'ipv4' : 'ipv6')
+  return list
 }
 
 /** A zone (`%eth0`) does not matter: link-local addresses are refused unless they are listed. */

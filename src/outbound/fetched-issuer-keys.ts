@@ -49,8 +49,7 @@ export class FetchedIssuerKeys {
    * @throws {DomainError} from the returned function, `trusted_issuer_unavailable`: there are no keys that may be used, and none can be fetched.
    */
   finderOf(issuer: FetchingIssuer): CompactVerifyGetKey {
-    const set = this.#of(issuer)
-    return (header, jws) => set.find(header, jws)
+    return this.#of(issuer).find
   }
 
   /** What is known of the keys of an issuer. */
@@ -104,15 +103,14 @@ class FetchedSet {
     })
   }
 
-  find(...[header, jws]: Parameters<CompactVerifyGetKey>) {
-    return this.#waiting.run(async () => {
+  readonly find: CompactVerifyGetKey = (header, jws) =>
+    this.#waiting.run(async () => {
       if (!this.#isUsable()) {
         if (!this.isDue()) throw this.#unavailable(this.#failure?.reason)
         await this.#set.reload()
       }
       return await this.#set(header, jws)
     })
-  }
 
   async refresh(): Promise<void> {
     await this.#set.reload().catch(() => {})

@@ -42,10 +42,7 @@ export interface HttpsRequestOptions {
   readonly lookup?: typeof lookupHost
 }
 
-/**
- * What is received on a connection, in bytes: interim responses, headers and the framing of a body too, of which Node.js takes any number.
- * Each takes time to parse, in which the process does nothing else. Four times the longest document.
- */
+/** What is received on a connection, in bytes: interim responses, headers and the framing of a body too, of which Node.js takes any number. */
 const MAX_RECEIVED = 1024 * 1024
 
 /** Codes of Node.js and OpenSSL for certificates that are refused. */
@@ -138,6 +135,18 @@ function send(
       .on('close', () => reject(new FetchFailure('closes the connection without an answer')))
       .end(body)
   })
+}
+
+/** The text of a body. @throws {FetchFailure} if it has more bytes. */
+export async function readText(response: IncomingMessage, maxBytes: number): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > maxBytes) throw new FetchFailure(`answers with more than ${maxBytes} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
 }
 
 function limitReceived(socket: Socket): void {

@@ -1,10 +1,10 @@
 /**
  * Posts events to receivers of webhooks. Of what they answer, the status decides and `Retry-After` counts: the body is not looked at.
  */
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { type DeliveryOutcome, outcomeOf } from '../domain/events/delivery.ts'
 import type { Webhook } from '../domain/events/webhook.ts'
-import { FetchFailure, type SendHttps } from './https-request.ts'
+import { FetchFailure, readText, type SendHttps } from './https-request.ts'
 
 /** For names, the connection, the request and the response. Standard Webhooks recommends 15 to 30 s. */
 const TIMEOUT_MILLIS = 15_000
@@ -30,7 +30,9 @@ export function createWebhookSender(send: SendHttps, timeoutMillis = TIMEOUT_MIL
       try {
         const signal = AbortSignal.any([stop, timeout])
         const response = await send(url, { method: 'POST', headers, body, caCertificates, signal })
-        await discard(response)
+        // The rest is read, within its bounds. What goes wrong in it does not matter: the status has come.
+        await readText(response, MAX_BYTES).catch(() => {})
+        response.destroy()
         return outcomeOf(response.statusCode ?? 0, retryAfterSeconds(response.headers, Date.now()))
       } catch (error) {
         stop.throwIfAborted()
@@ -39,21 +41,6 @@ export function createWebhookSender(send: SendHttps, timeoutMillis = TIMEOUT_MIL
         throw error
       }
     },
-  }
-}
-
-/** Reads the rest, within its bounds. What goes wrong in it does not matter: the status has come. */
-async function discard(response: IncomingMessage): Promise<void> {
-  let size = 0
-  try {
-    for await (const chunk of response as AsyncIterable<Buffer>) {
-      size += chunk.length
-      if (size > MAX_BYTES) break
-    }
-  } catch {
-    // A receiver may close the connection, or be too slow.
-  } finally {
-    response.destroy()
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * The file with an administrator's credentials: written by the server and by `recover`, read by the command line.
  */
-import { type FileHandle, lstat, open, rename } from 'node:fs/promises'
+import { type FileHandle, lstat, mkdir, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DomainError } from '../domain/errors.ts'
 import { type Draft, discardingAtFailure, writeDraft } from './durable-file.ts'
@@ -32,8 +32,6 @@ export interface CredentialsFile {
 
 export interface CredentialsFileOptions {
   readonly path: string
-  /** Makes the folder of the file, unless it is there. */
-  readonly makeFolder: (path: string) => Promise<void>
   /** Called with the new name of a credentials file that was there already, as that of another instance. */
   readonly onKept: (path: string) => void
   readonly baseUrl: string
@@ -45,7 +43,7 @@ export interface CredentialsFileOptions {
  * kept beside it: it may hold the only secret of another instance.
  */
 export function credentialsFile(options: CredentialsFileOptions): CredentialsFile {
-  const { path, makeFolder, baseUrl, tokenEndpoint, onKept } = options
+  const { path, baseUrl, tokenEndpoint, onKept } = options
   const prepare = ({ clientId, clientSecret }: NewCredentials): Promise<Draft> => {
     const credentials: Credentials = {
       base_url: baseUrl,
@@ -54,7 +52,7 @@ export function credentialsFile(options: CredentialsFileOptions): CredentialsFil
       client_secret: clientSecret,
     }
     return naming(path, async () => {
-      await makeFolder(dirname(path))
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
       await assertReplaceable(path)
       return await writeDraft(path, `${JSON.stringify(credentials, null, 2)}\n`)
     })
@@ -82,12 +80,8 @@ export function credentialsFile(options: CredentialsFileOptions): CredentialsFil
         await publish(draft)
       } catch (error) {
         // They work, and there is no other copy.
-        throw new Error(
-          `the credentials are in ${draft.path}, or in ${path} if the renaming was not confirmed: ${reasonOf(error)}`,
-          {
-            cause: error,
-          },
-        )
+        const place = `${draft.path}, or in ${path} if the renaming was not confirmed`
+        throw new Error(`the credentials are in ${place}: ${reasonOf(error)}`, { cause: error })
       }
     },
   }
@@ -152,25 +146,29 @@ async function assertOwn(path: string, file: FileHandle): Promise<void> {
   )
 }
 
-/** By hand: every command reads the file, and a library for schemas takes a sixth of the time of a command. */
 function parseCredentials(text: string): Credentials | undefined {
-  let document: unknown
-  try {
-    document = JSON.parse(text)
-  } catch {
-    return undefined
-  }
-  const { base_url, token_endpoint, client_id, client_secret } = (document ?? {}) as Record<keyof Credentials, unknown>
-  if (!isUrl(base_url) || !isUrl(token_endpoint) || !isText(client_id) || !isText(client_secret)) return undefined
+  const { base_url, token_endpoint, client_id, client_secret } = textMembers(text)
+  if (!isUrl(base_url) || !isUrl(token_endpoint) || !client_id || !client_secret) return undefined
   return { base_url, token_endpoint, client_id, client_secret }
 }
 
-function isUrl(value: unknown): value is string {
-  return isText(value) && URL.canParse(value)
+/**
+ * The texts in a JSON object; none of anything else.
+ *
+ * By hand: every command reads the file with its credentials, and a library for schemas takes a sixth of the time of a command.
+ */
+export function textMembers(json: string): Readonly<Record<string, string | undefined>> {
+  try {
+    return Object.fromEntries(
+      Object.entries(JSON.parse(json)).filter(([, value]) => typeof value === 'string'),
+    ) as never
+  } catch {
+    return {}
+  }
 }
 
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value !== ''
+export function isUrl(text: string | undefined): text is string {
+  return text !== undefined && URL.canParse(text)
 }
 
 /** @returns Whether there is a file to keep. @throws {Error} if something else than a file is there. */

@@ -1,17 +1,31 @@
 /**
  * Where the master keys come from: the configuration, a file, a command, or a key that is generated in the data directory.
+ *
+ * A generated key is beside the database: handy for one machine, no protection against a reader of both.
  */
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { type Config, MASTER_KEY_FILE } from '../config/config.ts'
-import { type MasterKeys, parseMasterKeys } from '../crypto/master-keys.ts'
+import { generateMasterKey, type MasterKeys, parseMasterKeys } from '../crypto/master-keys.ts'
 import type { Log } from '../domain/ports/runtime.ts'
-import { ensureGenerated } from './generated-master-key.ts'
-import { outputOfMasterKeyCommand } from './master-key-process.ts'
+import { removeDrafts, replaceDurably } from './durable-file.ts'
+
+/** What a command has until it is killed: time in milliseconds, and bytes of output. */
+const COMMAND = { timeout: 30_000, maxBuffer: 64 * 1024, killSignal: 'SIGKILL' } as const
+const MAX_LOGGED_CHARACTERS = 4096
+
+/** Anything like a key in standard error, such as the trace of a shell: base64 or base64url. */
+const LIKE_A_KEY = /[\w+/-]{43,}={0,2}/g
+
+const run = promisify(execFile)
 
 interface LoadOptions {
   /** Whether a missing key may be generated. A new key opens nothing that another one sealed. */
   readonly mayGenerate: boolean
+  /** Kills the command. */
   readonly signal?: AbortSignal
 }
 
@@ -28,9 +42,7 @@ export function masterKeySource({ masterKeys, dataDir }: Config, log: Log): Mast
     case 'file':
       return masterKeyFile(masterKeys.path)
     case 'command':
-      return from(`the command ${masterKeys.argv[0]}`, ({ signal }) =>
-        outputOfMasterKeyCommand(masterKeys.argv, { log, signal }),
-      )
+      return from(`the command ${masterKeys.argv[0]}`, ({ signal }) => outputOf(masterKeys.argv, log, signal))
     case 'generated': {
       const path = join(dataDir, MASTER_KEY_FILE)
       return {
@@ -47,6 +59,35 @@ export function masterKeyFile(path: string): MasterKeySource {
   return from(path, () => readFile(path, 'utf8'))
 }
 
+/**
+ * Replaces a generated master key in its file. Until `reseal` is done the file has both, the new one first; if `reseal` fails or the process ends,
+ * the next call continues with the same new key. The caller holds the lock of the data directory.
+ *
+ * @throws {Error} what `reseal` throws.
+ */
+export async function rotateGenerated<T>(path: string, reseal: (masterKeys: MasterKeys) => Promise<T>): Promise<T> {
+  await ensureGenerated(path, false)
+  const text = (await readFile(path, 'utf8')).trim()
+  // Checked before a new key is added to it.
+  const before = parseMasterKeys(text)
+  await removeDrafts(path)
+  const both = before.length > 1 ? text : `${generateMasterKey()},${text}`
+  if (both !== text) await replaceDurably(path, `${both}\n`)
+
+  const result = await reseal(parseMasterKeys(both))
+  const [first = ''] = both.split(',')
+  await replaceDurably(path, `${first.trim()}\n`)
+  return result
+}
+
+async function ensureGenerated(path: string, mayGenerate: boolean): Promise<void> {
+  if (existsSync(path)) return
+  if (!mayGenerate) {
+    throw new Error(`the master key ${path} of the embedded database is missing: restore it from a backup`)
+  }
+  await replaceDurably(path, `${generateMasterKey()}\n`)
+}
+
 function from(place: string, read: (options: LoadOptions) => Promise<string>): MasterKeySource {
   return {
     async load(options) {
@@ -58,4 +99,38 @@ function from(place: string, read: (options: LoadOptions) => Promise<string>): M
       }
     },
   }
+}
+
+/** Runs a program without a shell. Its standard error goes to the log; its standard output reaches neither an error nor the log. */
+async function outputOf([program = '', ...args]: readonly string[], log: Log, signal?: AbortSignal): Promise<string> {
+  const running = run(program, args, { ...COMMAND, signal })
+  running.child.stdin?.end()
+  const {
+    stdout,
+    stderr = '',
+    problem,
+  } = await running.then(
+    (said) => ({ ...said, problem: undefined }),
+    // The error itself quotes the output.
+    (error: CommandError) => ({ stdout: '', stderr: error.stderr, problem: problemOf(error) }),
+  )
+  const said = stderr.trim().replaceAll(LIKE_A_KEY, '***').slice(0, MAX_LOGGED_CHARACTERS)
+  if (said !== '') log.warn({ stderr: said }, 'the command for the master keys wrote to its standard error')
+  signal?.throwIfAborted()
+  if (problem !== undefined) throw new Error(problem)
+  return stdout
+}
+
+interface CommandError extends Error {
+  readonly code?: number | string
+  readonly signal?: NodeJS.Signals | null
+  readonly killed?: boolean
+  /** Undefined: the program could not be run. */
+  readonly stderr?: string
+}
+
+function problemOf({ code, signal, killed, message, stderr }: CommandError): string {
+  if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return `it printed more than ${COMMAND.maxBuffer} bytes`
+  if (typeof code === 'string' || stderr === undefined) return message
+  return killed === true ? 'it took too long' : `it ended with ${signal ?? `exit code ${code}`}`
 }

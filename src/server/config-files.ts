@@ -4,7 +4,6 @@
 
 import { type Config, ConfigError } from '../config/config.ts'
 import type { Log } from '../domain/ports/runtime.ts'
-import { makeFolder } from '../embedded-postgres/make-folder.ts'
 import { readCertificate } from '../http/tls/tls-files.ts'
 import { OAUTH_PATHS } from '../oauth/endpoints.ts'
 import { type CredentialsFile, credentialsFile } from '../secret-files/credentials-file.ts'
@@ -37,5 +36,5 @@ export async function checkConfigFiles(config: Config): Promise<void> {
 /** The file for the credentials of the first administrator, or of a recovered one. */
 export function adminCredentialsFile({ credentialsFile: path }: Config, baseUrl: string, log: Log): CredentialsFile {
   const onKept = (kept: string) => log.warn({ kept }, 'the credentials file that was there was renamed')
-  return credentialsFile({ path, makeFolder, onKept, baseUrl, tokenEndpoint: baseUrl + OAUTH_PATHS.token })
+  return credentialsFile({ path, onKept, baseUrl, tokenEndpoint: baseUrl + OAUTH_PATHS.token })
 }

@@ -5,7 +5,7 @@
 import { parseBaseUrl } from '../../config/base-url.ts'
 import { clientVariable, namesCredentials, userConfigFolder } from '../../config/client-settings.ts'
 import { credentialsFileFrom } from '../../config/environment.ts'
-import { type Caller, type Contexts, openContexts, type Server } from '../../secret-files/contexts.ts'
+import { type Caller, Contexts, type Server } from '../../secret-files/contexts.ts'
 import { readCredentials } from '../../secret-files/credentials-file.ts'
 import type { Io } from '../io.ts'
 import { readTlsFiles, type TlsFiles, type TlsOptions, tlsFilesFrom } from './tls-files.ts'
@@ -38,7 +38,7 @@ export async function findTarget(io: Pick<Io, 'env'>, options: ConnectionOptions
 /** The contexts of the user. @throws {Error} if the user has no home folder. */
 export function contextsOf({ env }: Pick<Io, 'env'>): Contexts {
   const folder = userConfigFolder(env)
-  if (folder !== null) return openContexts(folder)
+  if (folder !== null) return new Contexts(folder)
   throw new Error('there is no folder for contexts: set HOME, or XDG_CONFIG_HOME to an absolute path')
 }
 

@@ -7,8 +7,7 @@ import { parsePublishedKeys } from '../../../src/crypto/issuer-key.ts'
 import type { KeySource } from '../../../src/domain/federation/issuer-keys.ts'
 import { createAddressPolicy } from '../../../src/outbound/address-policy.ts'
 import { FetchedIssuerKeys } from '../../../src/outbound/fetched-issuer-keys.ts'
-import { createGetDocument } from '../../../src/outbound/https-document.ts'
-import { createFetchIssuerKeys } from '../../../src/outbound/issuer-key-fetch.ts'
+import { createFetchIssuerKeys, createGetDocument } from '../../../src/outbound/issuer-key-fetch.ts'
 import {
   DISCOVERY_PATH,
   type HttpsIssuer,

@@ -6,7 +6,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server as TcpSe
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { createAddressPolicy } from '../../../src/outbound/address-policy.ts'
-import { createGetDocument } from '../../../src/outbound/https-document.ts'
+import { createGetDocument } from '../../../src/outbound/issuer-key-fetch.ts'
 import { type HttpsIssuer, json, startHttpsIssuer } from '../../support/https-issuer.ts'
 import { createAuthority } from '../../support/server-certificates.ts'
 

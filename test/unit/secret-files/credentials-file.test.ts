@@ -17,7 +17,6 @@ afterEach(() => removeFolder(folder))
 async function writeAround(error: DomainError): Promise<string> {
   const file = credentialsFile({
     path: join(folder, 'admin.json'),
-    makeFolder: async () => {},
     onKept: () => {},
     baseUrl: 'http://localhost',
     tokenEndpoint: 'http://localhost/token',

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../../src/crypto/master-keys.ts'
-import { rotateGenerated } from '../../../src/secret-files/generated-master-key.ts'
+import { rotateGenerated } from '../../../src/secret-files/master-key-source.ts'
 
 let folder: string
 let file: string

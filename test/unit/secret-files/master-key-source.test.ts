@@ -1,11 +1,9 @@
-import { chmod, readFile, writeFile } from 'node:fs/promises'
+import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { readConfig } from '../../../src/config/read-config.ts'
 import { generateMasterKey } from '../../../src/crypto/master-keys.ts'
-import { outputOfMasterKeyCommand } from '../../../src/secret-files/master-key-process.ts'
 import { masterKeySource } from '../../../src/secret-files/master-key-source.ts'
-import { eventually } from '../../support/eventually.ts'
 import { removeFolder, temporaryFolder } from '../../support/keyturn.ts'
 import { createRecordingLog } from '../../support/log.ts'
 
@@ -83,29 +81,10 @@ describe('master keys from a command', () => {
     expect([error?.stack, String(error?.cause), ...log.lines].join()).not.toContain(secret)
   })
 
-  it.each(['time', 'signal'])(
-    'are given up, with all that the command has started, when it is out of %s',
-    async (why) => {
-      // The pipe stays open for as long as what the shell has started lives.
-      const pidFile = join(folder, `pid-${why}`)
-      const shell = ['/bin/sh', '-c', `sleep 600 & echo $! > ${pidFile}; wait`]
-      const log = createRecordingLog()
-      const stopping = new AbortController()
-      const running = outputOfMasterKeyCommand(shell, {
-        log,
-        signal: stopping.signal,
-        ...(why === 'time' ? { timeLimitMillis: 5000 } : {}),
-      })
-      running.catch(() => {})
-      const pid = await eventually(async () => {
-        const text = await readFile(pidFile, 'utf8')
-        expect(text).toMatch(/^\d+\n$/)
-        return Number(text)
-      })
-      if (why === 'signal') stopping.abort(new Error('the server stops'))
-      await expect(running).rejects.toThrow(why === 'time' ? 'it took too long' : 'the server stops')
-      // Gone, or a zombie that nobody has asked about.
-      await eventually(async () => expect(await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).toBe(''))
-    },
-  )
+  it('are given up when the server is stopped meanwhile', async () => {
+    const stopping = new AbortController()
+    const { loading } = read(['/bin/sleep', '600'], stopping.signal)
+    stopping.abort(new Error('the server stops'))
+    await expect(loading).rejects.toThrow('the server stops')
+  })
 })
