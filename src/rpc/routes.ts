@@ -14,11 +14,10 @@ import { bySession, consoleRoutes } from './console/console-routes.ts'
 import { openIdEndpoint } from './console/openid-endpoint.ts'
 import { sessionEndpoint } from './console/session-endpoint.ts'
 import { ZITADEL_REST } from './keys/zitadel-rest.ts'
-import { translateErrors } from './messages/errors.ts'
 import { normalizeTexts } from './messages/fields.ts'
-import { CallContexts } from './protocol/call-context.ts'
+import { translateErrors } from './protocol/call-context.ts'
 import { connectOptions, MAX_MESSAGE_BYTES, restRoutesOf, routesOf } from './protocol/handler-routes.ts'
-import type { RpcRoutes } from './rpc-route.ts'
+import type { RpcRoutes } from './protocol/rpc-route.ts'
 import {
   addServices,
   addZitadelServices,
@@ -40,11 +39,9 @@ export interface RpcOptions extends ServiceParts {
 
 /** Makes the handlers of all RPC services behind the gate by path. @throws {Error} if a method names no permission. */
 export function createRpcRoutes(options: RpcOptions): RpcRoutes {
-  const { access, console, servesZitadel } = options
-  const callContexts = new CallContexts(options.requestContext)
-  const routing = { callContexts, maxMessageBytes: maxBytesOf }
-  const byTokens = { authenticate: byToken(access, callContexts), access }
-  const router = addServices(routerWith(byTokens, { options, callContexts }), options)
+  const { access, console, servesZitadel, requestContext } = options
+  const routing = { requestContext, maxMessageBytes: maxBytesOf }
+  const router = addServices(routerWith({ authenticate: byToken(access, requestContext), access }, options), options)
   if (servesZitadel) addZitadelServices(router, options)
   const rest = servesZitadel ? restRoutesOf(router, ZITADEL_REST, routing) : []
   const routes = new Map([...routesOf(router, routing), ...rest])
@@ -52,8 +49,7 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
 
   // The same services behind another gate, so that neither takes the proofs of the other.
   const bySessions = { authenticate: bySession(console.access), access: console.access }
-  const consoleRouter = addServices(routerWith(bySessions, { options, callContexts, isConnectOnly: true }), options)
-  const calls = routesOf(consoleRouter, routing)
+  const calls = routesOf(addServices(routerWith(bySessions, options), options), routing)
   const session = sessionEndpoint({ ...options, ...console, signInPath: console.openId === null ? null : SIGN_IN_PATH })
   const openId = console.openId === null ? null : openIdEndpoint({ ...options, ...console.openId })
   return new Map([...routes, ...consoleRoutes({ ...options, calls, session, openId, headers: console.headers })])
@@ -65,30 +61,19 @@ type Gatekeeper = Pick<GateOptions, 'authenticate'> & {
 }
 
 /** A router without services, whose calls have to pass a gate. */
-function routerWith(
-  { authenticate, access }: Gatekeeper,
-  {
-    options,
-    callContexts,
-    isConnectOnly = false,
-  }: { readonly options: RpcOptions; readonly callContexts: CallContexts; readonly isConnectOnly?: boolean },
-): ConnectRouter {
+function routerWith(gatekeeper: Gatekeeper, options: RpcOptions): ConnectRouter {
   return createConnectRouter({
     ...connectOptions(MAX_MESSAGE_BYTES),
-    grpc: !isConnectOnly,
-    grpcWeb: !isConnectOnly,
     requestGate: authorize({
       ...options,
-      authenticate,
-      access,
+      ...gatekeeper,
       permissionFor: permissionsOf([...SERVICES, ...ZITADEL_SERVICES]),
-      callContexts,
     }),
     interceptors: [
-      translateErrors(options, callContexts),
+      translateErrors(options),
       auditRefusals(options.audit),
       normalizeTexts(),
-      reauthorize(access),
+      reauthorize(gatekeeper.access),
       createValidateInterceptor(),
     ],
   })

@@ -9,7 +9,7 @@ import type { Log, Readiness } from '../domain/ports/runtime.ts'
 import { DEFAULT_LIMITS } from '../http/connections/limits.ts'
 import { CONSOLE_HEADER_LIST } from '../http/console/console-headers.ts'
 import { READ_ONLY, RPC } from '../http/requests/cors.ts'
-import { cutOff, type Handler, type Refuse, refuse, sendJson } from '../http/requests/exchange.ts'
+import { type Handler, type Refuse, refuse, sendJson } from '../http/requests/exchange.ts'
 import { healthz, readyz } from '../http/requests/health.ts'
 import type { RequestContexts } from '../http/requests/request-context.ts'
 import { type Answered, createRouter, type Fallback, notFound, type Route } from '../http/requests/router.ts'
@@ -18,10 +18,8 @@ import type { OAuthRoutes } from '../oauth/routes.ts'
 import { isZitadelRest } from '../rpc/keys/zitadel-rest.ts'
 import { connectRefusal, grpcRefusal, isGrpc } from '../rpc/protocol/http-refusals.ts'
 import { restRefusal } from '../rpc/protocol/rest.ts'
+import { type Answer, isRpc, type RpcRoutes } from '../rpc/protocol/rpc-route.ts'
 import { createPublicRpc, type PublicRpc } from '../rpc/public/public-routes.ts'
-
-import { type Answer, isRpc, type RpcRoutes } from '../rpc/rpc-route.ts'
-import { systemClock } from './system-clock.ts'
 
 /** What is served once the server is ready. */
 export interface Services {
@@ -83,7 +81,6 @@ export class Routing {
       servesDeprecated: config.betaApi,
       servesZitadel: config.zitadelApi,
       servesConsole: config.console,
-      clock: systemClock,
       requestContext: contexts,
       log,
     })
@@ -166,7 +163,7 @@ function calls(rpc: RpcRoutes, authority: string): [string, Route][] {
   const handlerOf = (answer: Answer): Handler => {
     return (req, res) => {
       setAuthority(req, authority)
-      return answer(req, res, { cutOff: () => cutOff(res) })
+      return answer(req, res)
     }
   }
   return [...rpc].map(([path, { answers, anyOrigin, headers, maxBodyBytes }]) => {

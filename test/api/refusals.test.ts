@@ -219,7 +219,7 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
     body: 'AAAAAAA=',
     status: 415,
     error: ['connect', 'invalid_argument'],
-    says: /binary.*application\/grpc-web\+proto/,
+    says: /application\/grpc-web\+proto/,
   },
   'a call by GET without an encoding': {
     method: 'GET',

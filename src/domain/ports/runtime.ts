@@ -15,7 +15,6 @@ export interface RequestContext {
   addressOf(request: object): string
   /** The certificate of the client, also behind a trusted proxy, if the operator wants certificates to count. */
   certificateOf(request: object): PresentedCertificate
-  connectionOf(request: object): object
   /**
    * Who makes the request, proved or only claimed: the client ID at the token endpoint, the user id at the API. A text without
    * the form of one must not be given, because it could be a secret in the wrong field.

@@ -68,10 +68,6 @@ export class RequestContexts implements RequestContext {
     return request[CERTIFICATE]?.() ?? NOT_BEGUN
   }
 
-  connectionOf(request: Partial<IncomingMessage & Http2ServerRequest>): object {
-    return request.stream?.session ?? request.socket ?? request
-  }
-
   identified(request: Request, clientId: string): void {
     factsOf(request).clientId = clientId
   }

@@ -5,9 +5,7 @@ import type { DescMethod } from '@bufbuild/protobuf'
 import { type ContextValues, createContextKey } from '@connectrpc/connect'
 import type { AuditEntry } from '../../domain/audit.ts'
 import type { Actor } from '../../domain/identities/authority.ts'
-
-/** Header with the id that the HTTP listener gives each request. */
-const REQUEST_ID_HEADER = 'x-request-id'
+import { requestIdOf } from '../messages/errors.ts'
 
 const ACTOR = createContextKey<Actor | undefined>(undefined, { description: 'the authenticated caller' })
 
@@ -27,9 +25,4 @@ export function actorOf({ values }: { readonly values: ContextValues }): Actor {
   const actor = values.get(ACTOR)
   if (actor === undefined) throw new Error('the call has not passed the gate')
   return actor
-}
-
-/** The id of the request, as in its response header and in the log. */
-export function requestIdOf(header: Headers): string {
-  return header.get(REQUEST_ID_HEADER) ?? 'unknown'
 }

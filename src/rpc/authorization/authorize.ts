@@ -11,9 +11,10 @@ import type { AuditTrail } from '../../app/audit/audit-trail.ts'
 import { ANONYMOUS } from '../../domain/audit.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { isPermission, type Permission } from '../../domain/identities/permission.ts'
+import type { RequestContext } from '../../domain/ports/runtime.ts'
 import { type ErrorOptions, toConnectError } from '../messages/errors.ts'
 import { mapStream } from '../messages/streams.ts'
-import type { CallContexts } from '../protocol/call-context.ts'
+import { refused, requestOf } from '../protocol/call-context.ts'
 import { successorOf } from '../protocol/deprecation.ts'
 import { actorOf, entryOfCall, setActor } from './actor.ts'
 import { auditRefusal } from './refusal-audit.ts'
@@ -30,13 +31,17 @@ export interface PresentedCall {
 export type Authenticate = (call: PresentedCall) => Promise<AuthenticatedCaller>
 
 /** Authenticates by the token in the `Authorization` header, with the proof of the key that it is bound to. */
-export function byToken(access: Pick<Access, 'authenticate'>, callContexts: CallContexts): Authenticate {
-  return ({ header, clientAddress, values }) =>
-    access.authenticate(header.get('authorization'), clientAddress, {
-      ...callContexts.targetOf(values),
+export function byToken(access: Pick<Access, 'authenticate'>, requestContext: RequestContext): Authenticate {
+  return ({ header, clientAddress, values }) => {
+    const request = requestOf(values)
+    return access.authenticate(header.get('authorization'), clientAddress, {
+      method: request.method ?? '',
+      // In the normal form of URLs, without the query.
+      path: new URL(`http://localhost${request.url}`).pathname,
       proof: header.get('dpop'),
-      certificate: () => callContexts.certificateOf(values),
+      certificate: () => requestContext.certificateOf(request),
     })
+  }
 }
 
 export interface GateOptions extends ErrorOptions {
@@ -47,7 +52,7 @@ export interface GateOptions extends ErrorOptions {
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly permissionFor: ReturnType<typeof permissionsOf>
   readonly servesDeprecated: boolean
-  readonly callContexts: CallContexts
+  readonly requestContext: RequestContext
 }
 
 /**
@@ -61,25 +66,23 @@ export function authorize({
   audit,
   permissionFor,
   servesDeprecated,
-  callContexts,
+  requestContext,
   ...errors
 }: GateOptions): (context: HandlerContext) => Promise<void> {
   return async ({ requestHeader, responseHeader, method, values }) => {
-    const { address: clientAddress } = callContexts.originOf(values)
+    const clientAddress = requestContext.addressOf(requestOf(values))
     let entry = { ...entryOfCall(ANONYMOUS, method, requestHeader), clientAddress }
     const successor = successorOf(method.parent)
     if (successor !== undefined && !servesDeprecated) {
       // The answer is the same for every caller, so it needs no authentication.
-      const refusal = toConnectError(switchedOff(successor), requestHeader, errors)
-      callContexts.refused(values, refusal)
-      throw refusal
+      throw refused(requestContext, values, toConnectError(switchedOff(successor), requestHeader, errors))
     }
     try {
       const caller = await authenticate({ header: requestHeader, clientAddress, values })
       const { userId } = caller.user
       if (caller.nextNonce !== null) responseHeader.set('dpop-nonce', caller.nextNonce)
       entry = { ...entry, actor: userId }
-      callContexts.identified(values, userId)
+      requestContext.identified(requestOf(values), userId)
       const permission = permissionFor(method)
       const authority = await access.authorize(caller, permission)
       // Every method needs the database. Only authorized callers learn whether it can be reached.
@@ -88,9 +91,7 @@ export function authorize({
       setActor(values, { ...entry, authority })
     } catch (error) {
       auditRefusal(audit, entry, error)
-      const refusal = toConnectError(error, requestHeader, errors)
-      callContexts.refused(values, refusal)
-      throw refusal
+      throw refused(requestContext, values, toConnectError(error, requestHeader, errors))
     }
   }
 }

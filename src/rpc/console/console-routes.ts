@@ -8,7 +8,7 @@ import { CALLBACK_PATH, CONSOLE_API, SESSION_PATH, SIGN_IN_PATH } from '../../do
 import type { RequestContext } from '../../domain/ports/runtime.ts'
 import type { Authenticate } from '../authorization/authorize.ts'
 import { connectRefusal } from '../protocol/http-refusals.ts'
-import type { Answer, RpcRoute, RpcRoutes } from '../rpc-route.ts'
+import type { Answer, RpcRoute, RpcRoutes } from '../protocol/rpc-route.ts'
 import type { OpenIdAnswers } from './openid-endpoint.ts'
 import { crossOriginProblem, isUse } from './same-origin.ts'
 import { readCookie } from './session-cookie.ts'
@@ -58,9 +58,9 @@ export function consoleRoutes(options: ConsoleRoutesOptions): RpcRoutes {
 
 function guardWith({ baseUrl, requestContext }: ConsoleRoutesOptions): (answer: Answer) => Answer {
   const { origin } = new URL(baseUrl)
-  return (answer) => async (req, res, exchange) => {
+  return (answer) => async (req, res) => {
     const problem = crossOriginProblem(req, origin)
-    if (problem === undefined) return await answer(req, res, exchange)
+    if (problem === undefined) return await answer(req, res)
     requestContext.refused(req, 'CROSS_ORIGIN')
     refuseForeign(req, res, problem)
   }

@@ -21,7 +21,7 @@ import { Semaphore } from '../../domain/semaphore.ts'
 import { auditRefusal } from '../authorization/refusal-audit.ts'
 import { toConnectError } from '../messages/errors.ts'
 import { labelOf } from '../protocol/call-context.ts'
-import type { Answer } from '../rpc-route.ts'
+import type { Answer } from '../protocol/rpc-route.ts'
 import { attemptCookie } from './attempt-cookie.ts'
 import { setCookie } from './session-cookie.ts'
 

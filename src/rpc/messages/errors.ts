@@ -5,15 +5,12 @@
  */
 import { create } from '@bufbuild/protobuf'
 import { ViolationsSchema } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
-import { Code, ConnectError, type Interceptor } from '@connectrpc/connect'
+import { Code, ConnectError } from '@connectrpc/connect'
 import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.js'
 import { DomainError, type DomainErrorCode, RETRY_AFTER_SECONDS } from '../../domain/errors.ts'
 import { DPOP_ALGORITHMS } from '../../domain/identities/dpop.ts'
 import { PROTECTED_RESOURCE_PATH } from '../../domain/identities/token-grant.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
-import { requestIdOf } from '../authorization/actor.ts'
-import type { CallContexts } from '../protocol/call-context.ts'
-import { mapErrors } from './streams.ts'
 import { fieldDetails, violationDetails } from './violations.ts'
 
 const DOMAIN = 'keyturn'
@@ -114,24 +111,6 @@ export function reasonOf(code: DomainErrorCode): string {
   return WIRE[code][1]
 }
 
-/** Translates errors of handlers and of the validation. Must be the outermost interceptor. */
-export function translateErrors(options: ErrorOptions, callContexts: CallContexts): Interceptor {
-  return (next) => async (req) => {
-    const translated = (error: unknown): ConnectError => {
-      const refusal = toConnectError(error, req.header, options)
-      callContexts.refused(req.contextValues, refusal)
-      return refusal
-    }
-    try {
-      const response = await next(req)
-      if (!response.stream) return response
-      return { ...response, message: mapErrors(response.message, translated) }
-    } catch (error) {
-      throw translated(error)
-    }
-  }
-}
-
 /** What errors are made with. */
 export interface ErrorOptions {
   readonly log: Log
@@ -146,6 +125,11 @@ export function toConnectError(error: unknown, header: Headers, { log, baseUrl }
   const requestId = requestIdOf(header)
   log.error({ err: error, requestId }, 'an RPC failed')
   return new ConnectError(`internal error, request id ${requestId}`, Code.Internal)
+}
+
+/** The id of the request, as in its response header and in the log: the HTTP listener sets the header. */
+export function requestIdOf(header: Headers): string {
+  return header.get('x-request-id') ?? 'unknown'
 }
 
 /** Adds the reason to an error about the request, next to the violations if it has any. */

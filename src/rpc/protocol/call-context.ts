@@ -1,73 +1,51 @@
 /**
- * The context of the request that an RPC came in, for code that has only the context values of the RPC.
+ * The HTTP request that a call came in, for code that has only the context values of the call.
  */
-import { Code, type ConnectError, type ContextValues, createContextKey, createContextValues } from '@connectrpc/connect'
+import type { IncomingMessage } from 'node:http'
+import {
+  Code,
+  type ConnectError,
+  type ContextValues,
+  createContextKey,
+  createContextValues,
+  type Interceptor,
+} from '@connectrpc/connect'
 import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.js'
-import type { PresentedCertificate } from '../../domain/identities/token-binding.ts'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
-import type { StreamOrigin } from '../public/stream-limiter.ts'
+import { type ErrorOptions, toConnectError } from '../messages/errors.ts'
+import { mapErrors } from '../messages/streams.ts'
 
-const REQUEST = createContextKey<CallRequest | undefined>(undefined, {
-  description: 'the request that the call came in',
-})
-interface CallRequest {
-  readonly method?: string | undefined
-  readonly url?: string | undefined
+type CallRequest = Pick<IncomingMessage, 'method' | 'url'>
+
+const REQUEST = createContextKey<CallRequest>({}, { description: 'the request that the call came in' })
+
+export function contextValuesOf(request: CallRequest): ContextValues {
+  return createContextValues().set(REQUEST, request)
 }
 
-/** What a request asks for, before any conversion: a GET or a REST path becomes a call by POST. */
-export interface RequestTarget {
-  readonly method: string
-  /** In the normal form of URLs, without the query. */
-  readonly path: string
+/** As it was sent: a GET or a REST path becomes a call by POST. */
+export function requestOf(values: ContextValues): CallRequest {
+  return values.get(REQUEST)
 }
 
-const CUT_OFF = createContextKey<() => void>(() => {}, { description: 'ends the call at once' })
+/** Records the error that is sent. @returns The error. */
+export function refused(contexts: RequestContext, values: ContextValues, error: ConnectError): ConnectError {
+  contexts.refused(requestOf(values), labelOf(error))
+  return error
+}
 
-export class CallContexts {
-  readonly #requestContext: RequestContext
-
-  constructor(requestContext: RequestContext) {
-    this.#requestContext = requestContext
-  }
-
-  /**
-   * The context values of a new call.
-   *
-   * @param cutOff Ends the call at once, and discards what the client has not received yet.
-   */
-  valuesFor(request: CallRequest, cutOff: () => void): ContextValues {
-    return createContextValues().set(REQUEST, request).set(CUT_OFF, cutOff)
-  }
-
-  originOf(values: ContextValues): StreamOrigin {
-    const request = values.get(REQUEST) ?? values
-    return {
-      address: this.#requestContext.addressOf(request),
-      connection: this.#requestContext.connectionOf(request),
-      cutOff: values.get(CUT_OFF),
+/** Translates errors of handlers and of the validation. Must be the outermost interceptor. */
+export function translateErrors(options: ErrorOptions & { readonly requestContext: RequestContext }): Interceptor {
+  return (next) => async (req) => {
+    const translated = (error: unknown): ConnectError =>
+      refused(options.requestContext, req.contextValues, toConnectError(error, req.header, options))
+    try {
+      const response = await next(req)
+      if (!response.stream) return response
+      return { ...response, message: mapErrors(response.message, translated) }
+    } catch (error) {
+      throw translated(error)
     }
-  }
-
-  targetOf(values: ContextValues): RequestTarget {
-    const { method = '', url = '/' } = values.get(REQUEST) ?? {}
-    return { method, path: new URL(`http://localhost${url}`).pathname }
-  }
-
-  certificateOf(values: ContextValues): PresentedCertificate {
-    return this.#requestContext.certificateOf(values.get(REQUEST) ?? values)
-  }
-
-  /** Records the authenticated caller. */
-  identified(values: ContextValues, userId: string): void {
-    const request = values.get(REQUEST)
-    if (request !== undefined) this.#requestContext.identified(request, userId)
-  }
-
-  /** Records the error that is sent. */
-  refused(values: ContextValues, error: ConnectError): void {
-    const request = values.get(REQUEST)
-    if (request !== undefined) this.#requestContext.refused(request, labelOf(error))
   }
 }
 

@@ -5,18 +5,20 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import type { DescService } from '@bufbuild/protobuf'
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
-import type { ConnectRouter, ContextValues } from '@connectrpc/connect'
+import type { ConnectError, ConnectRouter } from '@connectrpc/connect'
 import type { UniversalHandler, UniversalServerRequest } from '@connectrpc/connect/protocol'
-import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node'
-import type { Answer, RpcRoutes } from '../rpc-route.ts'
-import type { CallContexts } from './call-context.ts'
+import {
+  compressionGzip,
+  universalRequestFromNodeRequest,
+  universalResponseToNodeResponse,
+} from '@connectrpc/connect-node'
+import type { RequestContext } from '../../domain/ports/runtime.ts'
+import { contextValuesOf, refused } from './call-context.ts'
 import { deprecationHeaders } from './deprecation.ts'
-import { asPost } from './get-request.ts'
-import { withReadableMessage } from './grpc-message.ts'
-import { acceptedCompression, GZIP } from './gzip.ts'
-import { withRefusalBody } from './http-refusals.ts'
+import { withReadableMessage, withRefusalBody } from './http-refusals.ts'
 import { adjustHeaders } from './request-headers.ts'
-import { type RestBinding, toCall, toRestResponse } from './rest.ts'
+import { asPost, type RestBinding, toCall, toRestResponse } from './rest.ts'
+import type { Answer, RpcRoutes } from './rpc-route.ts'
 import { strictlyDecoded } from './strict-decoding.ts'
 
 /** The longest message that is read, as it is sent and decompressed, in bytes. */
@@ -27,13 +29,13 @@ export function connectOptions(maxMessageBytes: number) {
   return {
     // A misspelt field or enum name must not make another key than asked.
     jsonOptions: { ignoreUnknownFields: false },
-    acceptCompression: [GZIP],
+    acceptCompression: [compressionGzip],
     readMaxBytes: maxMessageBytes,
   }
 }
 
 interface RoutesOptions {
-  readonly callContexts: CallContexts
+  readonly requestContext: RequestContext
   /** The longest message of a service, as it is sent and decompressed, in bytes. */
   readonly maxMessageBytes: (service: DescService) => number
 }
@@ -72,12 +74,13 @@ export function restRoutesOf(
 
 /** @param binding The REST path of the request, if it has one. */
 function createAnswer(handler: UniversalHandler, options: RoutesOptions, binding?: RestBinding): Answer {
-  return async (req, res, { cutOff }) => {
+  return async (req, res) => {
     res.setHeader('cache-control', 'no-store')
-    res.setHeader(...acceptedCompression(req.headers['content-type']))
-    const values = options.callContexts.valuesFor(req, cutOff)
+    // Which compression requests may have (RFC 9110 §12.5.3; gRPC, "Compression").
+    const isGrpc = req.headers['content-type']?.startsWith('application/grpc') === true
+    res.setHeader(isGrpc ? 'grpc-accept-encoding' : 'accept-encoding', compressionGzip.name)
     try {
-      const response = await answer(handler, req, { ...options, binding, res, values })
+      const response = await answer(handler, { req, res, binding }, options)
       // Over HTTP/2 the response to HEAD ends with its headers, and writing a body would fail.
       if (req.method === 'HEAD') delete response.body
       await universalResponseToNodeResponse(response, res)
@@ -88,35 +91,34 @@ function createAnswer(handler: UniversalHandler, options: RoutesOptions, binding
   }
 }
 
-interface Call extends RoutesOptions {
-  readonly binding: RestBinding | undefined
+interface Call {
+  readonly req: IncomingMessage
   readonly res: ServerResponse
-  readonly values: ContextValues
+  readonly binding: RestBinding | undefined
 }
 
-async function answer(handler: UniversalHandler, req: IncomingMessage, call: Call) {
-  const { binding, res, values, callContexts } = call
-  const { method } = handler
-  const maxBytes = call.maxMessageBytes(handler.service)
+async function answer(
+  handler: UniversalHandler,
+  { req, res, binding }: Call,
+  { requestContext, maxMessageBytes }: RoutesOptions,
+) {
+  const { method, service } = handler
+  const values = contextValuesOf(req)
   const received = universalRequestFromNodeRequest(req, res, undefined, values)
-  const request = binding === undefined ? asPost(received, isReadOnly(handler)) : toCall(received, binding)
-  const { header } = request
-  const respond = async (request: UniversalServerRequest) => {
-    const response = withReadableMessage(await handler(request))
-    const refusal = { httpMethod: request.method, contentType: header.get('content-type'), method }
-    const complete = withRefusalBody(response, refusal)
-    return binding === undefined ? complete : toRestResponse(complete)
-  }
-  adjustHeaders(header, method)
-  // The body of a bidirectional stream is read while the response is sent, so it cannot be decoded before.
-  if (!isIterable(request.body) || method.methodKind === 'bidi_streaming') return respond(request)
-  const body = strictlyDecoded(request.body, {
+  const request = binding === undefined ? asPost(received) : toCall(received, binding)
+  const { header, body } = request
+  adjustHeaders(header)
+  const checked = {
     type: method.input,
     header,
-    maxBytes,
-    onRefused: (error) => callContexts.refused(values, error),
-  })
-  return respond({ ...request, body })
+    maxBytes: maxMessageBytes(service),
+    onRefused: (error: ConnectError) => refused(requestContext, values, error),
+  }
+  // The body of a bidirectional stream is read while the response is sent, so it cannot be decoded before.
+  const isChecked = isIterable(body) && method.methodKind !== 'bidi_streaming'
+  const response = await handler(isChecked ? { ...request, body: strictlyDecoded(body, checked) } : request)
+  const complete = withRefusalBody(withReadableMessage(response), { httpMethod: request.method, method })
+  return binding === undefined ? complete : toRestResponse(complete)
 }
 
 /** Whether the client has disconnected or the response was cut off. */

@@ -6,7 +6,6 @@ import type { DescMethod } from '@bufbuild/protobuf'
 import { Code } from '@connectrpc/connect'
 import { createAsyncIterable, type UniversalServerResponse } from '@connectrpc/connect/protocol'
 import { codeToString } from '@connectrpc/connect/protocol-connect'
-import { encodeMessage } from './grpc-message.ts'
 
 const CODES: Readonly<Record<number, Code>> = {
   400: Code.InvalidArgument,
@@ -20,20 +19,8 @@ const CODES: Readonly<Record<number, Code>> = {
   505: Code.Unimplemented,
 }
 
-const GRPC_TYPES = [
-  'application/grpc',
-  'application/grpc+proto',
-  'application/grpc+json',
-  'application/grpc-web',
-  'application/grpc-web+proto',
-  'application/grpc-web+json',
-]
-
-const UNARY_TYPES = ['application/json', 'application/proto', ...GRPC_TYPES].join(', ')
-const STREAM_TYPES = ['application/connect+json', 'application/connect+proto', ...GRPC_TYPES].join(', ')
-
-/** The base64 form, for browsers without binary responses (gRPC-Web, "Protocol differences vs gRPC over HTTP2"). */
-const GRPC_WEB_TEXT = /^application\/grpc-web-text\b/i
+const ENCODINGS = ['', '+proto', '+json']
+const GRPC_TYPES = ['grpc', 'grpc-web'].flatMap((protocol) => ENCODINGS.map((encoding) => protocol + encoding))
 
 /** The body of an error response. @param status The HTTP status; `unknown` is the code of any other than those above. */
 export function connectRefusal(status: number, message: string): object {
@@ -53,7 +40,7 @@ export function grpcRefusal(status: number, message: string): Readonly<Record<st
   return {
     'content-type': 'application/grpc',
     'grpc-status': String(codeOf(status)),
-    'grpc-message': encodeMessage(message),
+    'grpc-message': readable(encodeURIComponent(message)),
   }
 }
 
@@ -62,34 +49,46 @@ export function codeOf(status: number): Code {
   return CODES[status] ?? Code.Unknown
 }
 
-interface RefusedRequest {
-  readonly httpMethod: string
-  readonly contentType: string | null
-  readonly method: Pick<DescMethod, 'methodKind'>
-}
-
 /** The same response. Refusals of Connect's handlers have no body and get one that says what was expected. */
-export function withRefusalBody(response: UniversalServerResponse, request: RefusedRequest): UniversalServerResponse {
+export function withRefusalBody(
+  response: UniversalServerResponse,
+  { httpMethod, method }: { readonly httpMethod: string; readonly method: Pick<DescMethod, 'methodKind'> },
+): UniversalServerResponse {
   if (response.body !== undefined) return response
   const { status } = response
-  const body = Buffer.from(JSON.stringify(connectRefusal(status, expectation(status, request))))
+  const own = method.methodKind === 'unary' ? ['json', 'proto'] : ['connect+json', 'connect+proto']
+  const types = [...own, ...GRPC_TYPES].map((type) => `application/${type}`).join(', ')
+  let message = `use one of the content types ${types}`
+  if (status === 505) message = 'this method streams in both directions, which takes HTTP/2'
+  else if (httpMethod !== 'POST')
+    message = 'a call by GET takes the query parameters encoding (json or proto) and message'
+  const body = Buffer.from(JSON.stringify(connectRefusal(status, message)))
   const header = new Headers(response.header)
   header.set('content-type', 'application/json')
   header.set('content-length', String(body.byteLength))
   // RFC 9110 §12.5.1
-  if (status === 415) header.set('accept', typesOf(request.method))
+  if (status === 415) header.set('accept', types)
   return { ...response, header, body: createAsyncIterable([body]) }
 }
 
-function expectation(status: number, { httpMethod, contentType, method }: RefusedRequest): string {
-  if (status === 505) return 'this method streams in both directions, which takes HTTP/2'
-  if (httpMethod !== 'POST') return 'a call by GET takes the query parameters encoding (json or proto) and message'
-  if (GRPC_WEB_TEXT.test(contentType ?? '')) {
-    return 'gRPC-Web is served in its binary form only: use the content type application/grpc-web+proto'
+/**
+ * The same response, with `grpc-message` in the encoding of gRPC ("gRPC over HTTP2", Responses): only bytes outside %x20-%x7E, and the percent
+ * sign, are percent-encoded. Connect encodes separators too, which clients leave encoded that decode with a function for whole URIs, like
+ * @grpc/grpc-js.
+ */
+export function withReadableMessage(response: UniversalServerResponse): UniversalServerResponse {
+  const { body, trailer } = response
+  if (body === undefined || trailer === undefined) return response
+  const rewritten = async function* () {
+    yield* body
+    // Connect fills the trailer when the body ends.
+    const message = trailer.get('grpc-message')
+    if (message !== null) trailer.set('grpc-message', readable(message))
   }
-  return `use one of the content types ${typesOf(method)}`
+  return { ...response, body: rewritten() }
 }
 
-function typesOf({ methodKind }: Pick<DescMethod, 'methodKind'>): string {
-  return methodKind === 'unary' ? UNARY_TYPES : STREAM_TYPES
+/** Without the escapes of bytes from %x20 to %x7E, except `%`. */
+function readable(message: string): string {
+  return message.replace(/%(?!25|7F)[2-7][\dA-F]/g, decodeURIComponent)
 }

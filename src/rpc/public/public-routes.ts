@@ -3,18 +3,19 @@
  *
  * `routes.ts` serves all other services behind its gate. The public services work as soon as the port is open.
  */
-import { type ContextValues, createConnectRouter } from '@connectrpc/connect'
+import { Code, ConnectError, createConnectRouter, type HandlerContext } from '@connectrpc/connect'
 import { file_google_rpc_error_details } from '../../../gen/google/rpc/error_details_pb.js'
 import { Health } from '../../../gen/grpc/health/v1/health_pb.js'
 import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.js'
 import { ConsoleService } from '../../../gen/iam/console/v2/console_service_pb.js'
+import { networkOf } from '../../app/access/network.ts'
 import type { Log, RequestContext } from '../../domain/ports/runtime.ts'
-import type { Clock } from '../../domain/time.ts'
-import { translateErrors, unavailable } from '../messages/errors.ts'
-import { CallContexts } from '../protocol/call-context.ts'
+import { unavailable } from '../messages/errors.ts'
+import { requestOf, translateErrors } from '../protocol/call-context.ts'
 import { successorOf } from '../protocol/deprecation.ts'
 import { connectOptions, routesOf } from '../protocol/handler-routes.ts'
-import type { RpcRoutes } from '../rpc-route.ts'
+import type { RpcRoutes } from '../protocol/rpc-route.ts'
+import { StreamLimiter } from '../protocol/stream-limiter.ts'
 import { SERVICES, ZITADEL_SERVICES } from '../services.ts'
 import { healthService, type Serving } from './health-service.ts'
 import { ALPHA_REFLECTION, reflectionService } from './reflection-service.ts'
@@ -28,6 +29,13 @@ const PUBLIC_SERVICES = [Health, ServerReflection, ALPHA_REFLECTION]
  */
 const MAX_MESSAGE_BYTES = 4 * 1024
 
+/** The most streams at the same time. A network of IPv6 counts as one address. */
+const MAX_WATCHES = { total: 1_000, perHolder: 200 }
+const MAX_REFLECTIONS = { total: 100, perHolder: 20 }
+
+/** Counts a stream until it ends. @throws {ConnectError} `resource_exhausted` if there are too many. */
+export type Admit = (context: Pick<HandlerContext, 'signal' | 'values'>) => void
+
 export interface PublicRpcOptions {
   readonly serving: () => Serving
   /** Whether deprecated services are served. Otherwise health and reflection do not list them. */
@@ -36,7 +44,6 @@ export interface PublicRpcOptions {
   readonly servesZitadel: boolean
   /** Whether there is a console. Otherwise health and reflection do not list its service. */
   readonly servesConsole: boolean
-  readonly clock: Clock
   readonly requestContext: RequestContext
   readonly log: Log
 }
@@ -48,8 +55,7 @@ export interface PublicRpc {
 }
 
 /** Makes the handlers of the public RPC services by path. */
-export function createPublicRpc({ serving, clock, log, ...options }: PublicRpcOptions): PublicRpc {
-  const callContexts = new CallContexts(options.requestContext)
+export function createPublicRpc({ serving, log, requestContext, ...options }: PublicRpcOptions): PublicRpc {
   const administration = [
     ...SERVICES.filter((service) => options.servesDeprecated || successorOf(service) === undefined).filter(
       (service) => options.servesConsole || service !== ConsoleService,
@@ -59,21 +65,25 @@ export function createPublicRpc({ serving, clock, log, ...options }: PublicRpcOp
   const all = [...administration, ...PUBLIC_SERVICES]
   // Errors carry details that nothing else refers to.
   const schema = new Schema([...all.map(({ file }) => file), file_google_rpc_error_details])
-  const originOf = (values: ContextValues) => callContexts.originOf(values)
-  const reflection = reflectionService({ schema, services: all.map(({ typeName }) => typeName), originOf })
+  const admitTo = (limits: typeof MAX_WATCHES): Admit => {
+    const streams = new StreamLimiter(limits, (message) => new ConnectError(message, Code.ResourceExhausted))
+    return ({ signal, values }) => streams.admit(networkOf(requestContext.addressOf(requestOf(values))), signal)
+  }
+  const services = all.map(({ typeName }) => typeName)
+  const reflection = reflectionService({ schema, services, admit: admitTo(MAX_REFLECTIONS) })
   const stopping = new AbortController()
   const router = createConnectRouter({
     ...connectOptions(MAX_MESSAGE_BYTES),
     // No call needs a token, so no refusal says where to get one.
-    interceptors: [translateErrors({ log, baseUrl: '' }, callContexts)],
+    interceptors: [translateErrors({ log, baseUrl: '', requestContext })],
     shutdownSignal: stopping.signal,
   })
-    .service(Health, healthService({ serving, administration, clock, originOf }))
+    .service(Health, healthService({ serving, administration, admit: admitTo(MAX_WATCHES) }))
     .service(ServerReflection, reflection)
     .service(ALPHA_REFLECTION, reflection)
 
   return {
-    routes: routesOf(router, { callContexts, maxMessageBytes: () => MAX_MESSAGE_BYTES }),
+    routes: routesOf(router, { requestContext, maxMessageBytes: () => MAX_MESSAGE_BYTES }),
     endStreams: () => stopping.abort(unavailable('the server is stopping')),
   }
 }

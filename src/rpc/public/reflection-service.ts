@@ -1,8 +1,9 @@
 /**
  * `grpc.reflection.v1.ServerReflection`: the schema, for tools that have no proto files. v1alpha is the same under another name.
  */
+import { addAbortSignal, Readable } from 'node:stream'
 import { create, type DescFile, type MessageInitShape } from '@bufbuild/protobuf'
-import { Code, ConnectError, type ContextValues, type HandlerContext, type ServiceImpl } from '@connectrpc/connect'
+import { Code, ConnectError, type HandlerContext, type ServiceImpl } from '@connectrpc/connect'
 import {
   ServerReflection,
   type ServerReflectionRequest,
@@ -11,14 +12,11 @@ import {
 } from '../../../gen/grpc/reflection/v1/reflection_pb.js'
 import { ServerReflection as AlphaServerReflection } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.js'
 import { invalidArgument } from '../messages/errors.ts'
+import type { Admit } from './public-routes.ts'
 import { type Schema, withImports } from './schema.ts'
-import { StreamLimiter, type StreamOrigin } from './stream-limiter.ts'
 
 /** The most requests in one stream. Tools send one for each file. */
 const MAX_REQUESTS = 1_000
-
-/** The most concurrent streams. */
-const MAX_STREAMS = { total: 100, perAddress: 20, perConnection: 10 }
 
 type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>['messageResponse']>
 
@@ -29,26 +27,26 @@ export interface ReflectionOptions {
   readonly schema: Schema
   /** The full names of all services. */
   readonly services: readonly string[]
-  readonly originOf: (values: ContextValues) => StreamOrigin
+  /** Limits the streams. */
+  readonly admit: Admit
 }
 
-/** Answers the calls of both services, which share the limits. */
+/** Answers the calls of both services. */
 export function reflectionService({
   schema,
   services,
-  originOf,
+  admit,
 }: ReflectionOptions): ServiceImpl<typeof ServerReflection> {
-  const streams = new StreamLimiter(MAX_STREAMS)
   const names = [...services].sort()
 
   async function* answers(
     requests: AsyncIterable<ServerReflectionRequest>,
     context: HandlerContext,
   ): AsyncGenerator<ServerReflectionResponse> {
-    const signal = streams.admit(context.signal, originOf(context.values))
+    admit(context)
     const sent = new Set<DescFile>()
     let count = 0
-    for await (const request of readable(requests, signal)) {
+    for await (const request of readable(requests, context.signal)) {
       count += 1
       if (count > MAX_REQUESTS) {
         throw new ConnectError(`a stream may have ${MAX_REQUESTS} requests: open another`, Code.ResourceExhausted)
@@ -117,21 +115,11 @@ function alphaReflection(): typeof ServerReflection {
  * the signal.
  */
 async function* readable<T>(requests: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
-  const iterator = requests[Symbol.asyncIterator]()
-  const aborted = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  })
-  // The signal may be aborted when the rejection has no handler any more.
-  aborted.catch(() => {})
-  const read = () =>
-    iterator.next().catch((error: unknown) => {
-      const { code, rawMessage } = ConnectError.from(error)
-      throw code === Code.Internal ? invalidArgument(new ConnectError(rawMessage, Code.InvalidArgument)) : error
-    })
-  for (;;) {
+  try {
+    yield* addAbortSignal(signal, Readable.from(requests)) as AsyncIterable<T>
+  } catch (error) {
     signal.throwIfAborted()
-    const next = await Promise.race([read(), aborted])
-    if (next.done === true) return
-    yield next.value
+    const { code, rawMessage } = ConnectError.from(error)
+    throw code === Code.Internal ? invalidArgument(new ConnectError(rawMessage, Code.InvalidArgument)) : error
   }
 }

@@ -9,7 +9,7 @@ import type { GrantFacts } from '../../domain/ports/runtime.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
 import { OAUTH_PATHS } from '../../oauth/endpoints.ts'
 import { restMethodOf } from '../../rpc/keys/zitadel-rest.ts'
-import { isRpc, rpcMethodOf } from '../../rpc/rpc-route.ts'
+import { isRpc, rpcMethodOf } from '../../rpc/protocol/rpc-route.ts'
 import { observeGauge } from './observed-metrics.ts'
 import { HistogramSeries, registerHistogram } from './request-histogram.ts'
 

@@ -18,7 +18,7 @@ import {
 import { DomainError, isOutage } from '../../domain/errors.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
 import { parseTraceparent } from '../../http/requests/trace-context.ts'
-import { isRpc, rpcMethodOf } from '../../rpc/rpc-route.ts'
+import { isRpc, rpcMethodOf } from '../../rpc/protocol/rpc-route.ts'
 import type { TracedRequest } from './tracing.ts'
 
 export class RequestSpans {

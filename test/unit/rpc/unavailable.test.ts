@@ -5,11 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { DEFAULT_LIMITS } from '../../../src/http/connections/limits.ts'
 import { type Listener, listen } from '../../../src/http/listener.ts'
 import { createAddressReader } from '../../../src/http/requests/client-address.ts'
-import { cutOff } from '../../../src/http/requests/exchange.ts'
 import { RequestContexts } from '../../../src/http/requests/request-context.ts'
 import { createPublicRpc, type PublicRpc } from '../../../src/rpc/public/public-routes.ts'
-import { StreamLimiter } from '../../../src/rpc/public/stream-limiter.ts'
-import { systemClock } from '../../../src/server/system-clock.ts'
 import { eventually } from '../../support/eventually.ts'
 import { watchHealth } from '../../support/grpc-health.ts'
 import { createRecordingLog } from '../../support/log.ts'
@@ -28,7 +25,6 @@ beforeEach(async () => {
     servesDeprecated: true,
     servesZitadel: false,
     servesConsole: true,
-    clock: systemClock,
     requestContext: notes,
     log,
   })
@@ -38,7 +34,7 @@ beforeEach(async () => {
     tls: null,
     limits: DEFAULT_LIMITS,
     log,
-    handler: (req, res) => rpc.routes.get(req.url ?? '')?.answers.POST?.(req, res, { cutOff: () => cutOff(res) }),
+    handler: (req, res) => rpc.routes.get(req.url ?? '')?.answers.POST?.(req, res),
   })
 })
 
@@ -75,13 +71,4 @@ describe('a stream that ends because the server stops', () => {
     expect(text).toMatch(code)
     expect(text).toMatch(retryAfter)
   })
-})
-
-it('a stream that loses its place says when to open it again', () => {
-  const streams = new StreamLimiter({ total: 1, perAddress: 2, perConnection: 2 })
-  const enter = (address: string, connection: object) =>
-    streams.admit(new AbortController().signal, { address, connection, cutOff: () => {} })
-  const greedy = enter('a', {})
-  enter('b', {})
-  expect(greedy.reason.metadata.get('retry-after')).toBe('5')
 })

@@ -3,7 +3,6 @@ import { createAddressReader } from '../../../../src/http/requests/client-addres
 import { RequestContexts } from '../../../../src/http/requests/request-context.ts'
 import { createPublicRpc } from '../../../../src/rpc/public/public-routes.ts'
 import { createRecordingLog } from '../../../support/log.ts'
-import { ManualClock } from '../../../support/manual-clock.ts'
 
 describe('what anybody may call', () => {
   it('is the health and the schema, and nothing else', () => {
@@ -13,7 +12,6 @@ describe('what anybody may call', () => {
       servesDeprecated: true,
       servesZitadel: false,
       servesConsole: true,
-      clock: new ManualClock(),
       requestContext: new RequestContexts(createAddressReader([])),
       log: createRecordingLog(),
     })

@@ -2,10 +2,10 @@
  * A route of an RPC method: how its path is answered, and which method it names.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { RestBinding } from './protocol/rest.ts'
+import type { RestBinding } from './rest.ts'
 
 /** Answers a request. @throws The error that prevented a response, if the client is still connected. */
-export type Answer = (req: IncomingMessage, res: ServerResponse, exchange: Exchange) => Promise<void>
+export type Answer = (req: IncomingMessage, res: ServerResponse) => Promise<void>
 
 export interface RpcRoute {
   /** By HTTP method. A method without side effects may be called by GET. */
@@ -16,12 +16,6 @@ export interface RpcRoute {
   readonly anyOrigin: boolean
   /** The longest body with a Content-Length, in bytes. Default: that of all paths. */
   readonly maxBodyBytes?: number
-}
-
-/** What a handler needs of the HTTP exchange. */
-export interface Exchange {
-  /** Ends the response at once, and discards what the client has not received yet. */
-  readonly cutOff: () => void
 }
 
 /** By path, or by path template. */
