@@ -6,16 +6,22 @@ WORKDIR /app
 # The compiler stays behind here.
 FROM base AS build
 COPY package.json package-lock.json .npmrc ./
+COPY packages ./packages
+COPY console ./console
 RUN npm ci --ignore-scripts
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json tsconfig.build.json LICENSE ./
 COPY gen ./gen
 COPY src ./src
-COPY console ./console
-RUN node node_modules/typescript/bin/tsc -p tsconfig.build.json && node node_modules/vite/bin/vite.js build console
+COPY scripts/build-packages.ts ./scripts/build-packages.ts
+RUN node node_modules/typescript/bin/tsc -p tsconfig.build.json && node node_modules/vite/bin/vite.js build console && \
+    node scripts/build-packages.ts
 
 FROM base AS packages
 ENV NODE_ENV=production
 COPY package.json package-lock.json .npmrc ./
+COPY packages/client/package.json ./packages/client/package.json
+COPY packages/verify/package.json ./packages/verify/package.json
+COPY console/package.json ./console/package.json
 # With install scripts: PostgreSQL's package makes links, and later the file system is read-only.
 RUN npm ci --omit=dev && npm cache clean --force
 
@@ -35,6 +41,9 @@ COPY --from=packages /app/node_modules ./node_modules
 COPY package.json LICENSE ./
 COPY gen ./gen
 COPY --from=build /app/dist ./dist
+# Where the links in node_modules lead.
+COPY --from=build /app/packages/client/dist ./packages/client
+COPY --from=build /app/packages/verify/dist ./packages/verify
 COPY src/cli/keyturn.js ./src/cli/keyturn.js
 # The data directory must belong to the user before a volume is mounted on it, so that the volume belongs to them too.
 RUN ln -s /app/src/cli/keyturn.js /usr/local/bin/keyturn && mkdir /data node_modules/.cache && chown node:node /data node_modules/.cache

@@ -5,7 +5,7 @@
  */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { readLock, writeLock } from './lock-file.ts'
+import { isOwn, readLock, writeLock } from './lock-file.ts'
 
 const REQUESTS_AT_ONCE = 4
 
@@ -24,7 +24,9 @@ async function integrityOf(name: string, version: string): Promise<string | unde
 }
 
 const lock = readLock()
-const gaps = Object.entries(lock.packages).filter(([path, { integrity }]) => path !== '' && integrity === undefined)
+const gaps = Object.entries(lock.packages).filter(
+  ([path, entry]) => !isOwn(path, entry) && entry.integrity === undefined,
+)
 let filled = 0
 
 async function fillGaps(): Promise<void> {

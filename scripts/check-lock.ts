@@ -4,7 +4,7 @@
  * `--release` allows no exception. Without it, an entry of another platform's development tool may lack its integrity if
  * it is in `lock-without-integrity.txt`: the registry in use may not offer it. `add-integrity.ts` fills those gaps.
  */
-import { type LockedPackages, mayLackIntegrity, readKnownGaps, readLock } from './lock-file.ts'
+import { isOwn, type LockedPackages, mayLackIntegrity, readKnownGaps, readLock } from './lock-file.ts'
 
 const SHA512 = /^sha512-[A-Za-z0-9+/]{86}==$/
 
@@ -20,7 +20,7 @@ export function lockFaults(packages: LockedPackages, knownGaps: readonly string[
     .filter((path) => packages[path] === undefined || packages[path].integrity !== undefined)
     .map((path) => `${path} is listed as an entry without integrity, but is not one`)
   for (const [path, entry] of Object.entries(packages)) {
-    if (path === '') continue
+    if (isOwn(path, entry)) continue
     if (entry.resolved !== undefined) faults.push(`${path} has the address it was downloaded from`)
     if (entry.integrity !== undefined) {
       if (!SHA512.test(entry.integrity)) faults.push(`${path} has an integrity that is not one SHA-512`)

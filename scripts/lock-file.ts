@@ -12,12 +12,14 @@ export interface LockedPackage {
   /** A Subresource Integrity string, against which npm checks the package that it downloads. */
   readonly integrity?: string
   readonly resolved?: string
+  /** A workspace, which `resolved` names. */
+  readonly link?: boolean
   readonly dev?: boolean
   readonly optional?: boolean
   readonly optionalDependencies?: Readonly<Record<string, string>>
 }
 
-/** By their path, such as `node_modules/jose`. The path of the project itself is empty. */
+/** By their path, such as `node_modules/jose`. The path of the project itself is empty, that of a workspace its folder. */
 export type LockedPackages = Record<string, LockedPackage>
 
 export interface LockFile {
@@ -34,6 +36,11 @@ export function readLock(): LockFile {
 /** Paths of entries that may lack an integrity, until a registry that offers them has been asked. One on a line. */
 export function readKnownGaps(): string[] {
   return readFileSync(KNOWN_GAPS_FILE, 'utf8').split('\n').filter(Boolean)
+}
+
+/** Whether an entry is the project, one of its workspaces, or the link to one: nothing that npm downloads. */
+export function isOwn(path: string, { link, resolved = '' }: LockedPackage): boolean {
+  return !(link === true ? resolved : path).includes('node_modules/') && !/^\w+:/.test(resolved)
 }
 
 /** Writes the lock sorted by path as npm does, and the list of what lacks an integrity in it and may. */

@@ -10,10 +10,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readLock } from './lock-file.ts'
 
-const { devDependencies: _, ...manifest } = JSON.parse(readFileSync('package.json', 'utf8'))
+/** Its page is built into the package, with the licences of what is in it. */
+const CONSOLE = 'node_modules/@keyturn/console'
+
+const { devDependencies: _, workspaces: __, ...manifest } = JSON.parse(readFileSync('package.json', 'utf8'))
 const lock = readLock()
 const { '': root, ...packages } = lock.packages
-const shipped = Object.fromEntries(Object.entries(packages).filter(([, { dev }]) => dev !== true))
+const shipped = Object.fromEntries(
+  Object.entries(packages)
+    .filter(([path, { dev }]) => path.startsWith('node_modules/') && path !== CONSOLE && dev !== true)
+    // A user has a workspace as any other package, in the place of its link.
+    .map(([path, entry]) => [path, entry.link ? packages[entry.resolved ?? ''] : entry]),
+)
 
 // Not `npm sbom --omit=dev`: that leaves out what is shipped and also needed for development, such as jose and pg.
 const parent = mkdtempSync(join(tmpdir(), 'keyturn-sbom-'))
@@ -24,7 +32,7 @@ try {
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))
   writeFileSync(
     join(folder, 'package-lock.json'),
-    JSON.stringify({ ...lock, packages: { '': { ...root, devDependencies: {} }, ...shipped } }),
+    JSON.stringify({ ...lock, packages: { '': { ...root, devDependencies: {}, workspaces: [] }, ...shipped } }),
   )
   execFileSync('npm', ['sbom', '--package-lock-only', '--sbom-format=cyclonedx', '--sbom-type=application'], {
     cwd: folder,

@@ -4,7 +4,7 @@
 import type { DescService } from '@bufbuild/protobuf'
 import { type Client, Code, ConnectError, createClient, type Interceptor, type Transport } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
-import { createTokenInterceptor } from '../client/token-interceptor.ts'
+import { createTokenInterceptor } from '@keyturn/client/token-interceptor'
 import { causeOfCall } from './api-error.ts'
 import { connectionCode, connectionFailure } from './connection/connection-failure.ts'
 import { type ConnectionOptions, findTarget, type Target } from './connection/target.ts'

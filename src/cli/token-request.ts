@@ -1,7 +1,7 @@
 /**
  * Access tokens for commands: the request for one, its refusal, and a source of them for calls of the API.
  */
-import type { TokenSource } from '../client/token-source.ts'
+import type { TokenSource } from '@keyturn/client'
 import { SERVICE_AUDIENCE_SCOPE } from '../domain/identities/token-grant.ts'
 import { printable } from '../domain/printable.ts'
 import { OAUTH_PATHS } from '../oauth/endpoints.ts'

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
 import * as client from 'openid-client'
-import { createTokenSource } from '../../src/client/index.ts'
+import { createTokenSource } from '../../packages/client/src/index.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
 import { authorityOf, type CertificateOptions, certificateOf, type TestCertificate } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
@@ -274,7 +274,7 @@ describe('clients that are not ours', () => {
     expect(decodeJwt(access_token).cnf).toEqual({ 'x5t#S256': own.thumbprint })
   })
 
-  it('get tokens with keyturn/client', async () => {
+  it('get tokens with @keyturn/client', async () => {
     const { token } = createTokenSource({
       issuer: server.baseUrl,
       clientId: robot.clientId,

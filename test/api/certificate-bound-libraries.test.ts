@@ -1,5 +1,5 @@
 /**
- * Tokens that are bound to client certificates (RFC 8705) with `keyturn/client` and `keyturn/verify`.
+ * Tokens that are bound to client certificates (RFC 8705) with `@keyturn/client` and `@keyturn/verify`.
  */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { connectNodeAdapter, createConnectTransport } from '@connectrpc/connect-
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
 import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
-import { API_SCOPE, createApi, createAuthorizedFetch, createTokenSource } from '../../src/client/index.ts'
+import { API_SCOPE, createApi, createAuthorizedFetch, createTokenSource } from '../../packages/client/src/index.ts'
 import {
   clientCertificateKey,
   connectInterceptor,
@@ -24,7 +24,7 @@ import {
   honoMiddleware,
   type Verifier,
   type VerifierOptions,
-} from '../../src/verify/index.ts'
+} from '../../packages/verify/src/index.ts'
 import { certificateOf, type TestCertificate } from '../support/certificates.ts'
 import { fetchWith, presenting, TLS_SETTINGS } from '../support/mtls-client.ts'
 import { type OAuthInstance, type Robot, startOAuthInstance } from '../support/oauth-instance.ts'
@@ -135,13 +135,13 @@ describe('a verifier', () => {
   })
 })
 
-describe('keyturn/verify in a process of its own', () => {
+describe('@keyturn/verify in a process of its own', () => {
   it('trusts the authorities of Node.js, and those in NODE_EXTRA_CA_CERTS', async () => {
     const plain = await instance.addRobot()
     const { clientId, clientSecret } = plain
     const issuer = instance.keyturn.baseUrl
     const unbound = await createTokenSource({ issuer, clientId, clientSecret, fetch: asFetch() }).token()
-    const module = join(import.meta.dirname, '../../src/verify/index.ts')
+    const module = join(import.meta.dirname, '../../packages/verify/src/index.ts')
     const code = `
       import { createVerifier } from ${JSON.stringify(module)}
       const { ISSUER: issuer, AUDIENCE: audience, TOKEN } = process.env

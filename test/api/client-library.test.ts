@@ -1,5 +1,5 @@
 /**
- * `keyturn/client` against a real server, judged by jose and openid-client.
+ * `@keyturn/client` against a real server, judged by jose and openid-client.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import {
@@ -22,7 +22,7 @@ import {
   createTokenSource,
   reasonOf,
   type TokenSource,
-} from '../../src/client/index.ts'
+} from '../../packages/client/src/index.ts'
 import { SERVICES } from '../support/administration.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 

@@ -1,5 +1,5 @@
 /**
- * Bound tokens (RFC 9449) with `keyturn/client` and `keyturn/verify`, and with oauth4webapi in the place of each.
+ * Bound tokens (RFC 9449) with `@keyturn/client` and `@keyturn/verify`, and with oauth4webapi in the place of each.
  */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,14 +9,14 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt, generateKeyPair } from 'jose'
 import * as oauth from 'oauth4webapi'
 import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
-import { createDpopProver } from '../../src/client/dpop.ts'
+import { createDpopProver } from '../../packages/client/src/dpop.ts'
 import {
   API_SCOPE,
   createApi,
   createAuthorizedFetch,
   createTokenInterceptor,
   createTokenSource,
-} from '../../src/client/index.ts'
+} from '../../packages/client/src/index.ts'
 import {
   accessTokenKey,
   connectInterceptor,
@@ -25,7 +25,7 @@ import {
   fastifyHook,
   honoMiddleware,
   type Verifier,
-} from '../../src/verify/index.ts'
+} from '../../packages/verify/src/index.ts'
 import { newProofKey, newRsaProofKey, type ProofKey, type ProofOptions, proofOf } from '../support/dpop.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { ManualRuntime } from '../support/manual-runtime.ts'
@@ -203,7 +203,7 @@ describe('a verifier', () => {
 })
 
 describe('a service', () => {
-  it('behind the Express middleware takes bound tokens of keyturn/client and oauth4webapi, also below a router', async () => {
+  it('behind the Express middleware takes bound tokens of @keyturn/client and oauth4webapi, also below a router', async () => {
     let verifier: Verifier | undefined
     const { service, url } = await listening((req, res) => {
       // What Express does below a mounted router.

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt, type JWTPayload, SignJWT } from 'jose'
-import { createTokenSource } from '../../src/client/index.ts'
+import { createTokenSource } from '../../packages/client/src/index.ts'
 import { type Administration, administrationOf, NOBODY, refusalOf } from '../support/administration.ts'
 import { newProofKey, proofOf } from '../support/dpop.ts'
 import { eventually } from '../support/eventually.ts'
@@ -405,7 +405,7 @@ describe('trusted issuers and federated identities', () => {
   })
 })
 
-describe('keyturn/client with a token file', () => {
+describe('@keyturn/client with a token file', () => {
   it('gets tokens with the JWT in the file, without a client id, and reads it again for the next one', async () => {
     const other = await instance.addRobot()
     await identify(other, { subject: 'other' })

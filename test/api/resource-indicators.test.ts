@@ -1,11 +1,11 @@
 /**
- * Audiences of projects, which clients ask for with `resource` (RFC 8707). openid-client is the client, `keyturn/verify` the service.
+ * Audiences of projects, which clients ask for with `resource` (RFC 8707). openid-client is the client, `@keyturn/verify` the service.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
 import * as client from 'openid-client'
-import { createTokenSource } from '../../src/client/index.ts'
-import { createVerifier } from '../../src/verify/index.ts'
+import { createTokenSource } from '../../packages/client/src/index.ts'
+import { createVerifier } from '../../packages/verify/src/index.ts'
 import { type Administration, administrationOf, refusalOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import { formOf, type OAuthInstance, type Robot, refusal, seen, startOAuthInstance } from '../support/oauth-instance.ts'
@@ -65,7 +65,7 @@ async function tokenOfOpenidClient(resource: string): Promise<string> {
 }
 
 describe('a token that is requested for a resource [RFC 8707 §2]', () => {
-  it('has it as its only audience, and is good at the service of that name, with openid-client and keyturn/verify', async () => {
+  it('has it as its only audience, and is good at the service of that name, with openid-client and @keyturn/verify', async () => {
     const token = await tokenOfOpenidClient(SHIPPING)
     expect(decodeJwt(token).aud).toEqual([SHIPPING])
     const options = { issuer: instance.keyturn.baseUrl, projectId: shipping.projectId }
@@ -91,7 +91,7 @@ describe('a token that is requested for a resource [RFC 8707 §2]', () => {
     await admin.projects.removeProjectAudience({ projectId, audience: 'https://WAGES.example/Api' })
   })
 
-  it('can be requested with keyturn/client, for one resource or several', async () => {
+  it('can be requested with @keyturn/client, for one resource or several', async () => {
     const { baseUrl: issuer } = instance.keyturn
     const { clientId, clientSecret } = robot
     const audienceOf = async (resource: string | string[]) =>

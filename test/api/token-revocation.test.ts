@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
 import * as client from 'openid-client'
-import { createVerifier } from '../../src/verify/index.ts'
+import { createVerifier } from '../../packages/verify/src/index.ts'
 import { type Administration, administrationOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'

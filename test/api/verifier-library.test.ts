@@ -1,5 +1,5 @@
 /**
- * `keyturn/verify` against a real server: tokens that openid-client got, and tokens that nobody should accept.
+ * `@keyturn/verify` against a real server: tokens that openid-client got, and tokens that nobody should accept.
  */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -16,7 +16,7 @@ import {
   expressMiddleware,
   type Verifier,
   type VerifierOptions,
-} from '../../src/verify/index.ts'
+} from '../../packages/verify/src/index.ts'
 import { type Administration, administrationOf } from '../support/administration.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { ManualRuntime } from '../support/manual-runtime.ts'

@@ -1,7 +1,7 @@
 /**
  * The authorization of the Model Context Protocol with client credentials: its SDK for TypeScript, as published, finds Keyturn through the
  * metadata of an MCP server (RFC 9728), gets a token for its resource (RFC 8707), and calls the server, which checks it with
- * `keyturn/verify`.
+ * `@keyturn/verify`.
  */
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -55,7 +55,7 @@ describeUnless(obstacle)('a client of the Model Context Protocol', () => {
       CLIENT_ID: credentials.clientId,
       CLIENT_SECRET: credentials.clientSecret,
       RESOURCE: resource,
-      KEYTURN_VERIFY: new URL('../../src/verify/index.ts', import.meta.url).href,
+      KEYTURN_VERIFY: new URL('../../packages/verify/src/index.ts', import.meta.url).href,
     }
     return JSON.parse(await shell('node program.mjs', env))
   }

@@ -11,14 +11,14 @@ import { administrationOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { requestToken } from '../support/web-key-client.ts'
-import { INSTALL_KEYTURN } from './keyturn-package.ts'
+import { INSTEAD_OF_INSTALLING } from './keyturn-package.ts'
 import { testLanguagePage } from './language-page.ts'
 
 testLanguagePage(
   {
     name: 'node',
     needs: { npm: 'npm --version' },
-    instead: { 'npm install keyturn': INSTALL_KEYTURN },
+    instead: INSTEAD_OF_INSTALLING,
     verify: 'node verify.mjs',
   },
   (running) => {

@@ -4,7 +4,7 @@
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { INSTALL_KEYTURN } from './keyturn-package.ts'
+import { INSTEAD_OF_INSTALLING } from './keyturn-package.ts'
 import { testLanguagePage } from './language-page.ts'
 
 const CACHE = join(import.meta.dirname, '../../node_modules/.cache/keyturn-clients/runtimes')
@@ -32,7 +32,7 @@ for (const [name, run] of [
     runsOn: name,
     needs: { [name]: `${run.split(' ')[0]} --version` },
     instead: {
-      'npm install keyturn': INSTALL_KEYTURN,
+      ...INSTEAD_OF_INSTALLING,
       'node print-token.mjs | node verify.mjs': `${run} print-token.mjs | ${run} verify.mjs`,
       'node list-keys.mjs': `${run} list-keys.mjs`,
     },

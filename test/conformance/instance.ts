@@ -22,8 +22,8 @@ export interface ClientChoice {
   readonly algorithm: SuiteKey['algorithm']
 }
 
-/** A protected resource: a method of Keyturn's API that only reads, or a service with the middleware of `keyturn/verify`. */
-export type Resource = 'API' | 'keyturn/verify'
+/** A protected resource: a method of Keyturn's API that only reads, or a service with the middleware of `@keyturn/verify`. */
+export type Resource = 'API' | '@keyturn/verify'
 
 /** A running server. */
 export interface Instance {
@@ -66,7 +66,7 @@ export async function startInstance(): Promise<Instance> {
       baseUrl,
       resources: {
         API: `${baseUrl}/iam.webkey.v2.WebKeyService/ListWebKeys?connect=v1&encoding=json&base64=1&message=e30`,
-        'keyturn/verify': service.url,
+        '@keyturn/verify': service.url,
       },
       addClients: (choice) => addClients({ folder, authority, projectId: project.projectId }, choice),
       stop: async () => {

@@ -14,11 +14,11 @@ const FAPI_RUNS: readonly FapiRun[] = [
   { clientAuthType: 'private_key_jwt', senderConstrain: 'dpop', algorithm: 'PS256', resource: 'API' },
   { clientAuthType: 'private_key_jwt', senderConstrain: 'dpop', algorithm: 'ES256', resource: 'API' },
   { clientAuthType: 'private_key_jwt', senderConstrain: 'dpop', algorithm: 'EdDSA', resource: 'API' },
-  { clientAuthType: 'private_key_jwt', senderConstrain: 'dpop', algorithm: 'PS256', resource: 'keyturn/verify' },
+  { clientAuthType: 'private_key_jwt', senderConstrain: 'dpop', algorithm: 'PS256', resource: '@keyturn/verify' },
   { clientAuthType: 'mtls', senderConstrain: 'dpop', algorithm: 'PS256', resource: 'API' },
   { clientAuthType: 'private_key_jwt', senderConstrain: 'mtls', algorithm: 'PS256', resource: 'API' },
   { clientAuthType: 'mtls', senderConstrain: 'mtls', algorithm: 'PS256', resource: 'API' },
-  { clientAuthType: 'mtls', senderConstrain: 'mtls', algorithm: 'PS256', resource: 'keyturn/verify' },
+  { clientAuthType: 'mtls', senderConstrain: 'mtls', algorithm: 'PS256', resource: '@keyturn/verify' },
 ]
 
 /** What the suite finds missing because Keyturn has no end users, and so no authorization endpoint, claims or user info. */

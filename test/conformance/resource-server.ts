@@ -1,10 +1,10 @@
 /**
- * A service that takes the tokens of a server, with the middleware of `keyturn/verify`, as the protected resource of the suite.
+ * A service that takes the tokens of a server, with the middleware of `@keyturn/verify`, as the protected resource of the suite.
  */
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { createVerifier, expressMiddleware } from '../../packages/verify/src/index.ts'
 import { readCertificate } from '../../src/http/tls/tls-files.ts'
-import { createVerifier, expressMiddleware } from '../../src/verify/index.ts'
 
 /** A running service. */
 export interface ResourceServer {

@@ -12,7 +12,7 @@ import { createGrpcTransport, Http2SessionManager } from '@connectrpc/connect-no
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
-import { API_SCOPE } from '../../src/client/index.ts'
+import { API_SCOPE } from '../../packages/client/src/index.ts'
 import { authorityOf, certificateOf, type TestCertificate } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'

@@ -10,6 +10,8 @@ const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'u
 }
 
 interface Entry {
+  link?: boolean
+  resolved?: string
   version: string
   license?: string
   integrity?: string
@@ -42,11 +44,18 @@ function shippedPaths(): Set<string> {
       const path = resolve(from, name)
       if (path === undefined || found.has(path)) continue
       found.add(path)
-      walk(path)
+      walk(entryAt(path).path)
     }
   }
   walk('')
   return found
+}
+
+/** A workspace in the place of its link. */
+function entryAt(path: string) {
+  const { link, resolved = path } = packages[path]!
+  const target = link ? resolved : path
+  return { path: target, ...packages[target]! }
 }
 
 const nameOf = (path: string) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
@@ -60,7 +69,7 @@ describe('the software bill of materials', () => {
   })
 
   it('lists exactly what is shipped, also what development needs too', () => {
-    const shipped = [...shippedPaths()].map((path) => `${nameOf(path)}@${packages[path]!.version}`)
+    const shipped = [...shippedPaths()].map((path) => `${nameOf(path)}@${entryAt(path).version}`)
     expect(shipped.filter((id) => /^(jose|pg|oidc-provider|zod)@/.test(id))).toHaveLength(4)
     expect(bom.components.map(({ name, version }) => `${name}@${version}`).sort()).toEqual([...new Set(shipped)].sort())
   })

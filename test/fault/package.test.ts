@@ -1,9 +1,9 @@
 /**
- * The npm package, as a user has it: packed, installed in an empty folder, and started there. Installs from the registry of npm.
+ * The npm packages, as a user has them: packed, installed in an empty folder, and started there. Installs from the registry of npm.
  */
 import { execFile } from 'node:child_process'
 import { chmod, chown, copyFile, mkdir, readdir, readFile, realpath, symlink, writeFile } from 'node:fs/promises'
-import { delimiter, dirname, join } from 'node:path'
+import { basename, delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
@@ -15,6 +15,7 @@ const OLDEST = `node-${process.platform}-${process.arch}`
 const STEPS = ['1', '2', '3', '4', '5', '6', '7', '8']
 
 interface Packed {
+  readonly name: string
   readonly filename: string
   readonly size: number
   readonly unpackedSize: number
@@ -68,19 +69,22 @@ function stepsOf(demo: string): string[] {
 
 let manifest: Manifest
 let packed: Packed
-let tarball: string
+/** Of the server, and of what it needs of ours. */
+let tarballs: readonly string[]
 let folder: string
 
 beforeAll(async () => {
   manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
   folder = await temporaryFolder()
   await chmod(folder, 0o755)
-  const printed = await npm(['pack', '--json', '--pack-destination', folder], ROOT)
-  packed = JSON.parse(printed.slice(printed.indexOf('[')))[0]
-  tarball = join(folder, packed.filename)
-  process.stderr.write(
-    `package: ${kilobytes(packed.size)} kB packed, ${kilobytes(packed.unpackedSize)} kB unpacked, ${packed.files.length} files\n`,
-  )
+  const printed = await npm(['run', 'pack:all', '--', '--json', '--pack-destination', folder], ROOT)
+  const all: Packed[] = JSON.parse(printed.slice(printed.indexOf('[')))
+  packed = all.find(({ name }) => name === 'keyturn')!
+  tarballs = all.map(({ filename }) => join(folder, filename))
+  for (const { name, size, unpackedSize, files } of all)
+    process.stderr.write(
+      `${name}: ${kilobytes(size)} kB packed, ${kilobytes(unpackedSize)} kB unpacked, ${files.length} files\n`,
+    )
 })
 afterAll(() => removeFolder(folder))
 
@@ -111,7 +115,7 @@ describe('the package in an empty folder', () => {
 
   beforeAll(async () => {
     app = await newFolder('app')
-    await npm(['install', tarball], app)
+    await npm(['install', ...tarballs], app)
     const size = await run('du', ['-sk', 'node_modules'], { cwd: app })
     process.stderr.write(`installed: ${Math.round(Number.parseInt(size, 10) / 1024)} MB\n`)
   })
@@ -135,6 +139,20 @@ describe('the package in an empty folder', () => {
   })
 })
 
+describe('@keyturn/verify alone in an empty folder', () => {
+  it('brings jose and nothing else, and is loaded', async () => {
+    const app = await newFolder('verifier')
+    await npm(['install', ...tarballs.filter((path) => path.includes('keyturn-verify-'))], app)
+    const installed = await readdir(join(app, 'node_modules'), { recursive: true })
+    expect(installed.filter((path) => /^(@[^/]+\/)?[^@./][^/]*$/.test(path)).sort()).toEqual([
+      '@keyturn/verify',
+      'jose',
+    ])
+    const print = "import { createVerifier } from '@keyturn/verify'; console.log(typeof createVerifier)"
+    expect(await run('node', ['--input-type=module', '--eval', print], { cwd: app })).toBe('function\n')
+  })
+})
+
 describe('a machine with Node.js 24 and npm alone', () => {
   let programs: string
   let home: string
@@ -149,11 +167,11 @@ describe('a machine with Node.js 24 and npm alone', () => {
 
   it('gets from the tarball to a verified token with the two commands of the page', async () => {
     const page = await readFile(join(ROOT, 'docs/install.md'), 'utf8')
-    const [, commands = ''] = /^```sh\n(npm install \.\/keyturn-VERSION\.tgz\n[^`]*)```$/m.exec(page) ?? []
+    const [, commands = ''] = /^```sh\n(npm install \.\/keyturn-VERSION\.tgz [^`]*)```$/m.exec(page) ?? []
     expect(commands.trim().split('\n')).toHaveLength(2)
     const empty = join(folder, 'fresh')
     await mkdir(empty)
-    await copyFile(tarball, join(empty, packed.filename))
+    for (const tarball of tarballs) await copyFile(tarball, join(empty, basename(tarball)))
     const env = { ...MACHINE, PATH: programs, HOME: home }
     const script = ['node --version', commands.replaceAll('VERSION', manifest.version)].join('\n')
     const { stdout } = await promisify(execFile)('sh', ['-e', '-c', script], { ...OPTIONS, cwd: empty, env })
@@ -172,7 +190,7 @@ describeUnless(NOT_ROOT)('the package that root has installed without install sc
   beforeAll(async () => {
     app = await newFolder('other-user')
     const [, oldest = ''] = /^>=(\d+\.\d+)$/.exec(manifest.engines.node) ?? []
-    const packages = [tarball, `${OLDEST}@${oldest}.0`]
+    const packages = [...tarballs, `${OLDEST}@${oldest}.0`]
     await npm(['install', '--ignore-scripts', ...packages], app)
     const home = join(app, 'home')
     await mkdir(home, { recursive: true })

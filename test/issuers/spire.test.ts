@@ -5,7 +5,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
-import { createTokenSource } from '../../src/client/index.ts'
+import { createTokenSource } from '../../packages/client/src/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { openTerminal, type Terminal } from '../support/terminal.ts'
 import { describeUnless } from '../support/unless.ts'
@@ -112,7 +112,7 @@ describeUnless(NO_SPIRE)('a JWT-SVID of SPIRE [draft-ietf-oauth-spiffe-client-au
     expect(await sendBoth(svid)).toEqual(bothAccepted())
   })
 
-  it('is sent by keyturn/client from a file', async () => {
+  it('is sent by @keyturn/client from a file', async () => {
     const tokenFile = join(folder, 'svid')
     await writeFile(tokenFile, await svidOf(CHECKOUT))
     const tokens = createTokenSource({ issuer: terminal.server.baseUrl, tokenFile })

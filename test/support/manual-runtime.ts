@@ -1,7 +1,7 @@
 /**
  * Time and randomness for the client libraries: time passes when a test or a wait says so.
  */
-import type { Runtime } from '../../src/discovery/runtime.ts'
+import type { Runtime } from '../../packages/verify/src/discovery.ts'
 
 export class ManualRuntime implements Runtime {
   /** The length of each wait so far, in milliseconds. */

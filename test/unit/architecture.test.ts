@@ -7,10 +7,6 @@ const ROOT = resolve(import.meta.dirname, '../..')
 /** What each folder of `src` may import: other folders, `gen`, and packages by name or prefix. */
 const ALLOWED: Record<string, readonly string[]> = {
   domain: [],
-  // The libraries for others, which have nothing of the server in them, and only of the Web platform.
-  discovery: [],
-  client: ['discovery', 'gen', 'jose', '@connectrpc/connect', '@connectrpc/connect-web'],
-  verify: ['discovery', 'jose', '@connectrpc/connect'],
   app: ['domain', 'lru-cache'],
   crypto: ['domain', 'node:buffer', 'node:crypto', 'node:util', 'jose'],
   storage: ['domain', 'node:', 'kysely', 'pg'],
@@ -44,7 +40,6 @@ const ALLOWED: Record<string, readonly string[]> = {
   workers: ['domain', 'app', 'config', 'telemetry', 'server', 'node:', 'prom-client'],
   cli: [
     'domain',
-    'client',
     'oauth',
     'config',
     'crypto',
@@ -55,6 +50,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'workers',
     'gen',
     'node:',
+    '@keyturn/client',
     'commander',
     'jose',
     'zod',
@@ -107,6 +103,33 @@ describe('the page of the console', () => {
   })
 })
 
+/** What the packages for others may import: nothing of the server, and of a platform what browsers have as well. */
+const ALLOWED_IN_PACKAGES = {
+  verify: ['jose', '@connectrpc/connect'],
+  client: ['@keyturn/verify/discovery', 'gen', 'jose', '@connectrpc/connect', '@connectrpc/connect-web'],
+}
+
+describe.each(Object.entries(ALLOWED_IN_PACKAGES))('the package %s', (name, allowed) => {
+  const files = readdirSync(join(ROOT, 'packages', name, 'src')).map((file) => `packages/${name}/src/${file}`)
+
+  it('has the version of the server, and needs its neighbour in that version', () => {
+    const { version } = JSON.parse(read('package.json'))
+    const { version: own, dependencies } = JSON.parse(read(`packages/${name}/package.json`))
+    expect([own, dependencies['@keyturn/verify'] ?? own]).toEqual([version, version])
+  })
+
+  it('imports only what it may, and of Connect nothing that verify would load', () => {
+    const foreign = files.flatMap((file) =>
+      specifiersOf(file)
+        .map((specifier) => (specifier.startsWith('../../../gen/') ? 'gen' : specifier))
+        .filter((specifier) => !specifier.startsWith('./') && !allowed.some((entry) => covers(entry, specifier)))
+        .map((specifier) => `${file} ${specifier}`),
+    )
+    const loading = files.filter((file) => valueSpecifiersOf(file).some((entry) => covers('@connectrpc/', entry)))
+    expect({ foreign, loading: name === 'verify' ? loading : [] }).toEqual({ foreign: [], loading: [] })
+  })
+})
+
 describe('the source', () => {
   it('has a rule for every folder', () => {
     expect([...new Set(sources.map(folderOf))].sort()).toEqual(Object.keys(ALLOWED).sort())
@@ -156,7 +179,6 @@ describe('the source', () => {
     )
     expect(naming.sort()).toEqual([
       'src/cli/server/demo-steps.ts',
-      'src/client/client-authentication.ts',
       'src/crypto/user-key.ts',
       'src/domain/identities/dpop.ts',
       'src/domain/keys/algorithm-warnings.ts',
@@ -164,8 +186,6 @@ describe('the source', () => {
       'src/domain/keys/key-algorithm.ts',
       'src/oauth/engine.ts',
       'src/storage/migrations/0001-initial-schema.ts',
-      'src/verify/dpop-proof.ts',
-      'src/verify/verifier.ts',
     ])
   })
 
@@ -178,12 +198,6 @@ describe('the source', () => {
       'src/server/replica.ts',
       'src/telemetry/metrics/request-metrics.ts',
     ])
-  })
-
-  it('loads nothing of a framework in verify/, and only its types', () => {
-    const files = sources.filter((file) => folderOf(file) === 'verify')
-    const loading = files.filter((file) => /^import (?!type )[^;]*?'@connectrpc\//m.test(read(file)))
-    expect({ files: files.length > 5, loading }).toEqual({ files: true, loading: [] })
   })
 
   it('reads the environment in config/, and the arguments in cli/ only', () => {

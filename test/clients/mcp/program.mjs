@@ -1,4 +1,4 @@
-// An MCP server that checks tokens with keyturn/verify, and an MCP client that gets them from Keyturn. Both are of the published SDK.
+// An MCP server that checks tokens with @keyturn/verify, and an MCP client that gets them from Keyturn. Both are of the published SDK.
 
 import { ClientCredentialsProvider } from '@modelcontextprotocol/sdk/client/auth-extensions.js'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'

@@ -27,6 +27,18 @@ it('a command that calls the API loads no server, and no library that only a ser
   const { stderr } = await promisify(execFile)(process.execPath, ['--import', hook, MAIN, 'keys', 'list', '--help'])
   const loaded = JSON.parse(stderr) as string[]
   expect(loaded).toEqual(expect.arrayContaining(['cli', 'commander']))
-  const ofServers = ['app', 'storage', 'rpc', 'http', 'server', 'telemetry', 'kysely', 'pg', 'oidc-provider', 'pino']
+  const ofServers = [
+    'app',
+    'storage',
+    'rpc',
+    'http',
+    'server',
+    'telemetry',
+    'kysely',
+    'pg',
+    'oidc-provider',
+    'pino',
+    'jose',
+  ]
   expect(loaded.filter((name) => ofServers.includes(name))).toEqual([])
 })

@@ -1,5 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { createTokenSource, TokenError, type TokenSource, type TokenSourceOptions } from '../../../src/client/index.ts'
+import {
+  createTokenSource,
+  TokenError,
+  type TokenSource,
+  type TokenSourceOptions,
+} from '../../../packages/client/src/index.ts'
 import { eventually } from '../../support/eventually.ts'
 import { ManualRuntime } from '../../support/manual-runtime.ts'
 import { issued, json, type ScriptedIssuer, startScriptedIssuer } from '../../support/scripted-issuer.ts'

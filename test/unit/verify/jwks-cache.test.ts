@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
+import { createVerifier, type Verifier } from '../../../packages/verify/src/index.ts'
 import { KEY_ALGORITHM_NAMES } from '../../../src/domain/keys/key-algorithm.ts'
-import { createVerifier, type Verifier } from '../../../src/verify/index.ts'
 import { eventually } from '../../support/eventually.ts'
 import { ManualRuntime } from '../../support/manual-runtime.ts'
 import { json, type ScriptedIssuer, startScriptedIssuer } from '../../support/scripted-issuer.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { ProofProblem, usedInMemory } from '../../../src/verify/dpop-proof.ts'
+import { ProofProblem, usedInMemory } from '../../../packages/verify/src/dpop-proof.ts'
 import { ManualRuntime } from '../../support/manual-runtime.ts'
 
 it('remembers 100,000 used proofs until they expire, and refuses others meanwhile', () => {

@@ -3,7 +3,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { exportJWK, generateKeyPair, type JWTHeaderParameters, type JWTPayload, SignJWT } from 'jose'
-import { createVerifier, type Verifier } from '../../../src/verify/index.ts'
+import { createVerifier, type Verifier } from '../../../packages/verify/src/index.ts'
 import { json, type ScriptedIssuer, startScriptedIssuer } from '../../support/scripted-issuer.ts'
 
 const HEADER: JWTHeaderParameters = { alg: 'ES256', kid: 'one', typ: 'at+jwt' }

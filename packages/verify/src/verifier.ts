@@ -2,12 +2,16 @@
  * Verifies the access tokens (RFC 9068) of an issuer for one service, and checks the scopes and roles that it requires.
  */
 import { base64url, errors, type JWTPayload, jwtVerify } from 'jose'
-import { createDiscovery, parseIssuer } from '../discovery/issuer-metadata.ts'
-import { PLATFORM, type Runtime } from '../discovery/runtime.ts'
-import { type ClientCertificate, connectionCertificate } from './client-certificate.ts'
-import { createProofCheck, type DpopOptions, type ProofCheck, type ProvedRequest } from './dpop-proof.ts'
+import { createDiscovery, PLATFORM, parseIssuer, type Runtime } from './discovery.ts'
+import {
+  type ClientCertificate,
+  createProofCheck,
+  type DpopOptions,
+  type ProofCheck,
+  type ProvedRequest,
+} from './dpop-proof.ts'
 import { createJwksCache, type JwksCache, KeysUnavailable } from './jwks-cache.ts'
-import { assertPossession, type PresentedToken, presentedToken } from './presented-token.ts'
+import { assertPossession, connectionCertificate, type PresentedToken, presentedToken } from './possession.ts'
 import { TokenRefusal } from './token-refusal.ts'
 
 /** What the service requires of a token. */

@@ -3,8 +3,7 @@
  * fetched again for a `kid` that is not among them.
  */
 import { type CryptoKey, createLocalJWKSet, errors, type JSONWebKeySet, type JWSHeaderParameters } from 'jose'
-import { type FetchOptions, fetchJson } from '../discovery/json-document.ts'
-import { isWithin, type Runtime } from '../discovery/runtime.ts'
+import { type FetchOptions, fetchJson, isWithin, type Runtime } from './discovery.ts'
 
 /** Where the keys are, and for how long a copy is good. */
 export interface JwksCacheOptions extends FetchOptions {

@@ -4,8 +4,7 @@
  * There are no nonces here: a proof is good for a minute before and after its `iat`, and once.
  */
 import { base64url, calculateJwkThumbprint, EmbeddedJWK, errors, jwtVerify } from 'jose'
-import type { Runtime } from '../discovery/runtime.ts'
-import type { ClientCertificate } from './client-certificate.ts'
+import type { Runtime } from './discovery.ts'
 
 /** What accepting bound tokens needs. */
 export interface DpopOptions {
@@ -19,6 +18,9 @@ export interface DpopOptions {
   readonly useOnce?: ((id: string, expiresAt: Date) => boolean | Promise<boolean>) | undefined
 }
 
+/** In DER or PEM; of a PEM text with several the first one counts. Undefined or null: there is none. */
+export type ClientCertificate = Uint8Array | string | null | undefined
+
 /** What is used of a request. */
 export interface ProvedRequest {
   /** The header `DPoP`. */
@@ -28,13 +30,6 @@ export interface ProvedRequest {
   readonly url: string
   /** Reads the certificate of the client, which a token may be bound to (RFC 8705). Default: there is none. */
   readonly certificate?: (() => ClientCertificate) | undefined
-}
-
-/** A bound token, as far as a proof is about it. */
-export interface BoundToken {
-  readonly accessToken: string
-  /** `cnf.jkt`. */
-  readonly thumbprint: string
 }
 
 /** A proof that is not good. The message is for the client. */
@@ -59,8 +54,15 @@ const MAX_ID_LENGTH = 200
 /** Used proofs that are remembered: 800 requests per second for two minutes, about 20 MB. */
 const MAX_USED = 100_000
 
-/** Checks the proof of a request. @throws {ProofProblem} if it is not good for the request and the token, or was used before. */
-export type ProofCheck = (request: ProvedRequest, token: BoundToken) => Promise<void>
+/**
+ * Checks the proof of a request. The thumbprint is `cnf.jkt` of the token.
+ *
+ * @throws {ProofProblem} if it is not good for the request and the token, or was used before.
+ */
+export type ProofCheck = (
+  request: ProvedRequest,
+  token: { readonly accessToken: string; readonly thumbprint: string },
+) => Promise<void>
 
 /** @throws {TypeError} if the origin is none. */
 export function createProofCheck(options: DpopOptions, runtime: Runtime): ProofCheck {

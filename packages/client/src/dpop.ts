@@ -1,8 +1,8 @@
 /**
  * DPoP proofs (RFC 9449 §4.2), and the nonces that servers want in them.
  */
+import type { Runtime } from '@keyturn/verify/discovery'
 import { base64url, type CryptoKey, calculateJwkThumbprint, exportJWK, type JWK, SignJWT } from 'jose'
-import type { Runtime } from '../discovery/runtime.ts'
 import { algorithmOfCryptoKey } from './client-authentication.ts'
 
 /** A key pair of the Web Crypto API. The private key need not be extractable. */
@@ -25,6 +25,8 @@ export interface DpopProver {
   proof(request: ProvedRequest): Promise<string>
   /** Keeps the nonce of a response, if it has one, for later requests to the same origin (RFC 9449 §8.2). */
   remember(url: string, headers: Headers): void
+  /** Whether a challenge asks for a proof with the nonce of the same response (RFC 9449 §9). */
+  asksForNonce(headers: Headers): boolean
   /** The SHA-256 thumbprint of the key, which is `cnf.jkt` of the tokens. */
   thumbprint(): Promise<string>
 }
@@ -35,12 +37,7 @@ interface ProofKey {
   readonly jwk: JWK
 }
 
-/** Whether a challenge asks for a proof with the nonce of the same response (RFC 9449 §9). */
-export function asksForNonce(headers: Headers): boolean {
-  return (
-    headers.has('dpop-nonce') && /\bDPoP\b.*\berror="?use_dpop_nonce\b/i.test(headers.get('www-authenticate') ?? '')
-  )
-}
+const USE_NONCE = /\bDPoP\b.*\berror="?use_dpop_nonce\b/i
 
 /** @param keyPair Default: one that is made for this process, and cannot leave it. */
 export function createDpopProver(keyPair: DpopKeyPair | undefined, runtime: Runtime): DpopProver {
@@ -71,6 +68,7 @@ export function createDpopProver(keyPair: DpopKeyPair | undefined, runtime: Runt
       const nonce = headers.get('dpop-nonce')
       if (nonce !== null && nonce !== '') nonces.set(new URL(url).origin, nonce)
     },
+    asksForNonce: (headers) => headers.has('dpop-nonce') && USE_NONCE.test(headers.get('www-authenticate') ?? ''),
     thumbprint: async () => await calculateJwkThumbprint((await getKey()).jwk),
   }
 }

@@ -1,12 +1,9 @@
 /**
  * One request to the token endpoint (client credentials grant, RFC 6749 §4.4; Spec §4.1), and what its response means.
  */
-import { createDiscovery, parseIssuer } from '../discovery/issuer-metadata.ts'
-import { discard, readJson } from '../discovery/json-document.ts'
-import type { Runtime } from '../discovery/runtime.ts'
+import { createDiscovery, discard, parseIssuer, type Runtime, readJson } from '@keyturn/verify/discovery'
 import { authenticationParameters, type ClientAuthentication } from './client-authentication.ts'
 import type { DpopKeyPair, DpopProver } from './dpop.ts'
-import { parseRetryAfter } from './retry.ts'
 import { TokenError } from './token-error.ts'
 
 /** What to request, and as whom. */
@@ -139,4 +136,13 @@ function unavailable(
   facts: { readonly status?: number; readonly retryAfterMillis?: number | undefined; readonly cause?: unknown },
 ): TokenError {
   return new TokenError(message, { code: 'unavailable', ...facts })
+}
+
+/** The value of `Retry-After`, seconds or a date, in milliseconds from now; undefined if it is missing or neither. */
+function parseRetryAfter(value: string | null, now: number): number | undefined {
+  const text = value?.trim() ?? ''
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000
+  // `Date.parse` takes much that is no date of HTTP (RFC 9110 §5.6.7), such as `-5`.
+  const date = /^[A-Z][a-z]{2,8},? /.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }

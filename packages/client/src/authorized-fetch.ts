@@ -1,8 +1,7 @@
 /**
  * `fetch` with an access token, and with a proof for a token that is bound to a key.
  */
-import { discard } from '../discovery/json-document.ts'
-import { asksForNonce } from './dpop.ts'
+import { discard } from '@keyturn/verify/discovery'
 import type { TokenSource } from './token-source.ts'
 
 /** Where the token may go. */
@@ -47,7 +46,7 @@ export function createAuthorizedFetch(tokens: TokenSource, options: AuthorizedFe
 
     const token = await tokens.token({ signal })
     let response = await sendWith(token, request?.clone() ?? url)
-    if (dpop !== undefined && asksForNonce(response.headers) && !isStream(init.body)) {
+    if (dpop?.asksForNonce(response.headers) && !isStream(init.body)) {
       await discard(response)
       response = await sendWith(token, request?.clone() ?? url)
     }

@@ -4,7 +4,7 @@
  * It needs nothing of Connect at run time: services without Connect do not load it.
  */
 import type { ContextKey, Interceptor } from '@connectrpc/connect'
-import type { ClientCertificate } from './client-certificate.ts'
+import type { ClientCertificate } from './dpop-proof.ts'
 import { type RefusalCode, TokenRefusal } from './token-refusal.ts'
 import type { AccessToken, Verifier } from './verifier.ts'
 

@@ -2,7 +2,6 @@
  * A Connect interceptor that sends an access token with each call, and a proof for a token that is bound to a key.
  */
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect'
-import { asksForNonce } from './dpop.ts'
 import { TokenError, type TokenErrorCode } from './token-error.ts'
 import type { TokenSource } from './token-source.ts'
 
@@ -42,7 +41,7 @@ export function createTokenInterceptor(tokens: TokenSource): Interceptor {
     } catch (error) {
       const { code, metadata } = ConnectError.from(error)
       if (request.stream || code !== Code.Unauthenticated) throw error
-      if (dpop !== undefined && asksForNonce(metadata)) return await callWith(token)
+      if (dpop?.asksForNonce(metadata)) return await callWith(token)
       tokens.invalidate(token)
       const renewed = await tokenFrom(tokens, request.signal)
       if (renewed === token) throw error

@@ -3,9 +3,8 @@
  *
  * There is no timer, so there is nothing to stop: a token that is due is renewed by the next call, which gets the old one meanwhile.
  */
-import { isWithin, PLATFORM, type Runtime } from '../discovery/runtime.ts'
+import { isWithin, PLATFORM, type Runtime } from '@keyturn/verify/discovery'
 import { createDpopProver, type DpopProver } from './dpop.ts'
-import { withRetries } from './retry.ts'
 import { TokenError } from './token-error.ts'
 import { createTokenRequest, type TokenRequestOptions } from './token-request.ts'
 
@@ -41,6 +40,11 @@ const MARGIN = { share: 0.05, longestMillis: 10_000 }
 const INVALIDATIONS = { burst: 3, refillMillis: 10_000 }
 /** How long a failure is remembered, during which no request is sent. A `Retry-After` is followed up to the second limit. */
 const PAUSE = { millis: 1_000, longestMillis: 60_000 }
+
+/** Retries: the requests for one token, the first one included, and the time from the first to the last, in milliseconds. */
+const RETRIES = { maxAttempts: 5, maxMillis: 30_000, firstWait: 250, longestWait: 8_000 }
+/** The share by which a wait that the server named may be longer. */
+const JITTER = 0.25
 
 /**
  * A source of tokens for one client, scope and resource. Make one for each and keep it.
@@ -130,4 +134,29 @@ async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undef
   } finally {
     signal.removeEventListener('abort', stop)
   }
+}
+
+/**
+ * Runs an operation until it succeeds, is refused, or has failed too often or for too long. Waits as `Retry-After` says (RFC 9110 §10.2.3,
+ * RFC 6585 §4), or with backoff and jitter. A longer `Retry-After` is left to the caller. The error is that of the last run.
+ */
+async function withRetries<T>(run: () => Promise<T>, runtime: Runtime): Promise<T> {
+  const end = runtime.now() + RETRIES.maxMillis
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await run()
+    } catch (error) {
+      if (!(error instanceof TokenError) || error.code !== 'unavailable' || attempt === RETRIES.maxAttempts) throw error
+      const wait = waitAfter(attempt, error.retryAfterMillis, runtime)
+      if (runtime.now() + wait > end) throw error
+      await runtime.wait(wait)
+    }
+  }
+}
+
+/** A wait of our own is shortened by up to half. A wait that the server asked for is never shortened. */
+function waitAfter(attempt: number, retryAfterMillis: number | undefined, runtime: Runtime): number {
+  if (retryAfterMillis !== undefined)
+    return retryAfterMillis + Math.max(retryAfterMillis, 1000) * JITTER * runtime.random()
+  return Math.min(RETRIES.longestWait, RETRIES.firstWait * 2 ** attempt) * (0.5 + runtime.random() / 2)
 }

@@ -1,4 +1,0 @@
-/**
- * Messages of `ConsoleServiceApi`.
- */
-export * from '../../../gen/iam/console/v2/console_service_pb.js'
