@@ -112,18 +112,6 @@ describe('a listener that drains', () => {
     await raw.frame(answerTo(3))
   })
 
-  it('sends new HTTP/2 clients GOAWAY with their first request, which is answered', async () => {
-    await start()
-    listener.drain()
-    const raw = await openHttp2()
-    raw.send(frame(TYPE.ping, 0, 0, Buffer.alloc(8)))
-    await raw.frame(({ type, flags }) => type === TYPE.ping && flags === FLAG.ack)
-    expect(raw.frames.filter(isGoaway)).toEqual([])
-    raw.send(headOf(1))
-    await raw.frame(answerTo(1))
-    expect(lastStreamOf(await raw.frame(isGoaway))).toBe(HIGHEST_STREAM)
-  })
-
   it('loses no request of a client that opens another connection after each GOAWAY', async () => {
     await start()
     const bodies: string[] = []
@@ -173,18 +161,5 @@ describe('a listener that closes', () => {
     await raw.frame(answerTo(3))
     await end
     expect(new Set(raw.frames.filter(isGoaway).map(lastStreamOf))).toEqual(new Set([HIGHEST_STREAM, 3]))
-  })
-
-  it('answers every request that an HTTP/1.1 client could send before the end of its connection', async () => {
-    await start()
-    const sockets = await Promise.all(Array.from({ length: 8 }, () => open()))
-    let answers = 0
-    const busy = sockets.map(async (socket) => {
-      while (!/\r\nconnection: close\r\n/i.test(await ask(socket))) answers += 1
-    })
-    await eventually(() => expect(answers).toBeGreaterThan(100))
-    listener.drain()
-    await Promise.all(busy)
-    await listener.close(GRACE)
   })
 })

@@ -2,7 +2,6 @@
  * Documents from servers that do not behave, over real sockets.
  */
 import type { lookup } from 'node:dns'
-import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { createAddressPolicy } from '../../../src/outbound/address-policy.ts'
@@ -25,12 +24,6 @@ async function start(...args: Parameters<typeof startHttpsIssuer>): Promise<Http
   const server = await startHttpsIssuer(...args)
   started.push(server)
   return server
-}
-
-async function listen(server: TcpServer, host = '127.0.0.1'): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, host, resolve))
-  started.push({ stop: () => new Promise((resolve) => server.close(resolve)) })
-  return (server.address() as AddressInfo).port
 }
 
 interface Options {
@@ -83,31 +76,12 @@ describe('getting a document', () => {
         ),
     ],
     [
-      'a body of another length than announced',
-      'cannot be reached (ECONNRESET)',
-      (server) =>
-        server.answer('/', (response) => {
-          response.writeHead(200, { 'content-length': '100' }).write('x')
-          setImmediate(() => response.destroy())
-        }),
-    ],
-    [
       'another protocol',
       'answers with status 101',
       (server) =>
         server.answer('/', ({ socket }) =>
           socket?.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
         ),
-    ],
-    [
-      'another protocol that is not named',
-      'answers with status 101',
-      (server) => server.answer('/', ({ socket }) => socket?.write('HTTP/1.1 101 Switching Protocols\r\n\r\n')),
-    ],
-    [
-      'a connection that is closed without an answer',
-      'cannot be reached (ECONNRESET)',
-      (server) => server.answer('/', ({ socket }) => socket?.end()),
     ],
     [
       'headers that are too long',
@@ -159,14 +133,6 @@ describe('getting a document', () => {
     expect(await outcomeOf(`${server.url}/`, { signal: AbortSignal.timeout(100) })).toMatch(/timeout/)
   })
 
-  it('gives up when it is told to, if the server accepts the connection and says nothing', async () => {
-    const sockets = new Set<{ destroy(): void }>()
-    const port = await listen(createTcpServer((socket) => sockets.add(socket)))
-    const signal = AbortSignal.timeout(100)
-    expect(await outcomeOf(`https://127.0.0.1:${port}/`, { signal })).toMatch(/timeout/)
-    for (const socket of sockets) socket.destroy()
-  })
-
   it.each<[string, string, Parameters<typeof startHttpsIssuer>]>([
     ['another name', 'ERR_TLS_CERT_ALTNAME_INVALID', [authority, authority.issue({ names: ['other.example'] })]],
     ['another authority', UNKNOWN_AUTHORITY, [authority, createAuthority('Other').issue()]],
@@ -189,13 +155,6 @@ describe('getting a document', () => {
     expect(server.requests).toEqual([])
   })
 
-  it('takes the authorities that it is given instead of the usual ones, and not beside them', async () => {
-    const server = await start(authority)
-    server.answer('/', json('good'))
-    expect(await outcomeOf(`${server.url}/`)).toBe('"good"')
-    expect(await outcomeOf(`${server.url}/`, { ca: null })).toContain('has a certificate that is not trusted')
-  })
-
   it.each([
     'http://localhost/',
     'ftp://localhost/',
@@ -206,15 +165,6 @@ describe('getting a document', () => {
   ])('refuses the URL %j, and does not repeat it', async (url) => {
     expect(await outcomeOf(url)).toBe('the URL of the keys is no https URL, or has a user in it')
   })
-
-  it('says where a server cannot be reached, without what may be secret in its address', async () => {
-    const closed = await start(authority)
-    await closed.stop()
-    expect(await outcomeOf(`${closed.url}/jwks?key=secret`)).toBe(`${closed.url}/jwks cannot be reached (ECONNREFUSED)`)
-    expect(await outcomeOf('https://issuer.invalid/')).toMatch(
-      /^https:\/\/issuer\.invalid\/ has a name that cannot be resolved \(E\w+\)$/,
-    )
-  })
 })
 
 describe('the address of a document', () => {
@@ -223,21 +173,13 @@ describe('the address of a document', () => {
 
   it.each([
     ['127.0.0.1', '127.0.0.1'],
-    ['127.1', '127.0.0.1'],
     ['2130706433', '127.0.0.1'],
-    ['0x7f000001', '127.0.0.1'],
-    ['0177.0.0.1', '127.0.0.1'],
-    ['%31%32%37.0.0.1', '127.0.0.1'],
     ['①②⑦.0.0.1', '127.0.0.1'],
-    ['0.0.0.0', '0.0.0.0'],
     ['10.0.0.1', '10.0.0.1'],
     ['169.254.169.254', '169.254.169.254'],
     ['[::1]', '::1'],
-    ['[::]', '::'],
     ['[::ffff:127.0.0.1]', '::ffff:7f00:1'],
     ['[64:ff9b::7f00:1]', '64:ff9b::7f00:1'],
-    ['[fe80::1]', 'fe80::1'],
-    ['[fd00:ec2::254]', 'fd00:ec2::254'],
   ])('is refused as it is connected to, however it is spelt: %s', async (host, address) => {
     expect(await outcomeOf(`https://${host}:1/`, { networks: [] })).toBe(
       `${new URL(`https://${host}:1/`).href} ${refusal(address)}`,

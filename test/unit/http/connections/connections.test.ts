@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { get } from 'node:http'
 import { constants } from 'node:http2'
 import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from '@jest/globals'
@@ -22,14 +21,6 @@ describe('at the limit a new connection evicts', () => {
     await idle.closed()
     held.releases[0]?.()
     await answer
-  })
-
-  it('a connection with half a request head', async () => {
-    await start()
-    const half = await Client.open()
-    half.socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ')
-    for (let i = 0; i < MAX; i += 1) await (await Client.open()).ask(GET)
-    await half.closed()
   })
 
   it('an idle HTTP/2 session, with GOAWAY', async () => {
@@ -75,34 +66,6 @@ describe('more requests at the same time than are allowed', () => {
   })
 })
 
-/** Retries, because another program may have got the port meanwhile. */
-async function resetAndReconnect(attempts = 10): Promise<Client> {
-  const { socket } = await Client.open()
-  const { localPort } = socket
-  socket.resetAndDestroy()
-  const again = connect({ port: listener.port, host: '127.0.0.1', localPort: localPort! })
-  try {
-    await once(again, 'connect')
-    return new Client(again)
-  } catch (error) {
-    if (attempts === 1 || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
-    return await resetAndReconnect(attempts - 1)
-  }
-}
-
-describe('a client that resets its connection and connects from the same port again', () => {
-  it('has one connection, which can be evicted', async () => {
-    await start()
-    const again = await resetAndReconnect()
-    const others = [await Client.open(), await Client.open(), await Client.open()]
-    await again.closed()
-    for (const { socket } of others) expect(socket.destroyed).toBe(false)
-    const last = await (await Client.open()).ask(GET)
-    await others[0]!.closed()
-    expect([listener.connections(), last.socket.destroyed]).toEqual([MAX, false])
-  })
-})
-
 describe('a connection with a pending response', () => {
   it.each([
     ['in cleartext', null],
@@ -122,26 +85,6 @@ describe('a connection with a pending response', () => {
     expect(await body).toBe('held')
     await (await open()).ask(GET)
   })
-})
-
-it('clients that only connect, or only do the TLS handshake, do not block others', async () => {
-  await start(new Held(), TLS)
-  const idle = [await Client.open(), await Client.openTls(), await Client.open()]
-  for (let i = 0; i < MAX; i += 1) await (await Client.openTls()).ask(GET)
-  await Promise.all(idle.map((client) => client.closed()))
-  expect(await bodyOf(await session())).toBe('answer')
-})
-
-it('closed connections are not counted', async () => {
-  await start()
-  for (let i = 0; i < MAX * 3; i += 1) {
-    const [response] = await once(get(listener.url, { agent: false }), 'response')
-    for await (const _ of response);
-    await bodyOf(await session())
-  }
-  const kept = await (await Client.open()).ask(GET)
-  const other = await (await Client.open()).ask(GET)
-  for (const { socket } of [kept, other]) expect(socket.destroyed).toBe(false)
 })
 
 describe('a client that does not read its response over HTTP/1.1', () => {

@@ -92,36 +92,11 @@ describe('the page of the console', () => {
     expect(headers['content-encoding']).toBe(coding)
     expect(decode(body).toString()).toBe(SCRIPT)
   })
-
-  it('answers HEAD like GET, without the body', async () => {
-    for (const path of ['/console/', '/console/assets/main-a1.js']) {
-      const [whole, head] = [await get(url + path), await get(url + path, {}, 'HEAD')]
-      expect(head.body).toHaveLength(0)
-      expect(head.headers['content-length']).toBe(String(whole.body.length))
-    }
-  })
-
-  it.each([
-    '/console/assets/none.js',
-    '/console/assets/..%2findex.html',
-    '/console/assets/__proto__',
-    '/console/assets/',
-    '/console/none',
-  ])('has nothing at %s', async (path) => {
-    expect((await get(url + path)).status).toBe(404)
-  })
 })
 
 describe('a console that is not built', () => {
   it('says how to build it', async () => {
     const { status, body } = await get(`${await serve('none')}/console/`)
     expect({ status, body: body.toString() }).toEqual({ status: 404, body: expect.stringContaining('build:console') })
-  })
-
-  it('stops the start if it has a file of an unknown kind, which browsers would refuse', async () => {
-    await mkdir(join(folder, 'odd/assets'), { recursive: true })
-    await writeFile(join(folder, 'odd/index.html'), PAGE)
-    await writeFile(join(folder, 'odd/assets/words.doc'), '')
-    await expect(serve('odd')).rejects.toThrow('words.doc')
   })
 })

@@ -50,19 +50,6 @@ afterAll(() => listener.close(0))
 const call = (path: string, options: RequestInit = {}) => fetch(listener.url + path, options)
 
 describe('the router', () => {
-  it('finds a path whatever the query', async () => {
-    const response = await call('/public?a=/private')
-    expect(response.status).toBe(200)
-    expect(await response.json()).toEqual({ public: true })
-    expect(response.headers.get('x-content-type-options')).toBe('nosniff')
-  })
-
-  it('answers HEAD like GET, without the body', async () => {
-    const response = await call('/public', { method: 'HEAD' })
-    expect(response.headers.get('content-length')).toBe('15')
-    expect(await response.text()).toBe('')
-  })
-
   it.each(['/', '/public/', '/PUBLIC', '//public', '/private/x'])('answers 404 at %s', async (path) => {
     expect((await call(path)).status).toBe(404)
   })

@@ -79,20 +79,6 @@ async function getOver(url: string, agent: Agent): Promise<string> {
 }
 
 describe('TLS', () => {
-  it('serves HTTP/1.1 and HTTP/2 on one port', async () => {
-    const { url } = await start()
-    const agent = new Agent()
-    expect(await getOver(url, agent)).toBe('HTTP/1.1')
-    agent.destroy()
-
-    const session = connectHttp2(url, { rejectUnauthorized: false })
-    const stream = session.request({ ':path': '/' })
-    let text = ''
-    for await (const chunk of stream) text += chunk
-    session.destroy()
-    expect(text).toBe('HTTP/2.0')
-  })
-
   it('refuses versions before 1.2', async () => {
     await expect(handshake(await start(), { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1' })).rejects.toThrow()
   })
@@ -233,18 +219,6 @@ describe('a client CA', () => {
     }
     return { session, overBoth, http1: () => overHttp1! }
   }
-
-  it('keeps connections open when it is replaced together with others, and the certificate too', async () => {
-    const { url } = await start({}, true)
-    const { overBoth, http1 } = await openBoth(url, await shown('second'))
-    expect(await overBoth()).toEqual(['HTTP/1.1', 'HTTP/2.0'])
-    const before = http1()
-    await trust('second', 'first')
-    await install('second')
-    await eventually(async () => expect(await ask(url, await shown('first'))).toBe('HTTP/1.1'))
-    expect(await overBoth()).toEqual(['HTTP/1.1', 'HTTP/2.0'])
-    expect(http1()).toBe(before)
-  })
 
   it('that is removed costs all clients their connections, and those that it issued get no other', async () => {
     await trust('first', 'second')

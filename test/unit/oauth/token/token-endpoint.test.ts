@@ -38,26 +38,6 @@ beforeAll(async () => {
 afterAll(() => stopTokenServers(servers))
 
 describe('a plain token request', () => {
-  it('is granted when its form arrives in pieces', async () => {
-    const socket = connect(direct.port, '127.0.0.1').setNoDelay(true)
-    await once(socket, 'connect')
-    const head = `POST /oauth/v2/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\n`
-    const text = `${head}content-length: ${String(usual.body).length}\r\n\r\n${usual.body}`
-    let received = ''
-    socket.setEncoding('latin1').on('data', (data) => {
-      received += data
-    })
-    for (const wrong of [false, true]) {
-      received = ''
-      for (const piece of (wrong ? text.replace('client_id=0', 'client_id=1') : text).match(/.{1,90}/gs) ?? []) {
-        socket.write(piece)
-        await new Promise(setImmediate)
-      }
-      await eventually(async () => expect(received).toMatch(wrong ? /^HTTP\/1.1 401 .*\}$/s : /^HTTP\/1.1 200 .*\}$/s))
-    }
-    socket.destroy()
-  })
-
   it('is signed by the key that is active when the form is complete', async () => {
     const server = await startTokenServer({
       issuer: ISSUER,
@@ -93,39 +73,6 @@ describe('a plain token request', () => {
       expect(await answers(() => server.switchTo({ ring: [], signer: null }))).toMatch(/^HTTP\/1.1 503 /)
     } finally {
       await server.stop()
-    }
-  })
-
-  it('costs one read of a user who is not in memory, and the next request of the connection is answered', async () => {
-    const socket = connect(cold.port, '127.0.0.1').setEncoding('latin1')
-    await once(socket, 'connect')
-    const head = 'POST /oauth/v2/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\n'
-    const text = `${head}content-length: ${String(usual.body).length}\r\n\r\n${usual.body}`
-    const lookUps = cold.lookUps()
-    let received = ''
-    socket.on('data', (data) => {
-      received += data
-    })
-    // Without waiting for the first answer.
-    socket.write(text + text)
-    await eventually(async () => expect(received.match(/HTTP\/1.1 200 OK/g)).toHaveLength(2))
-    expect(cold.lookUps()).toBe(lookUps + 2)
-    socket.destroy()
-  })
-
-  it('is answered with 503 if its user cannot be read', async () => {
-    const lookUps = cold.lookUps()
-    cold.failWith(new DomainError('storage_unavailable', 'the database is not available'))
-    try {
-      const answer = await post(cold.url, usual)
-      expect([answer.status, answer.headers['retry-after']]).toEqual([503, '5'])
-      expect(JSON.parse(answer.body)).toMatchObject({ error: 'temporarily_unavailable' })
-      expect(cold.lookUps()).toBe(lookUps + 1)
-      const recorded = { status: 503, failure: 'temporarily_unavailable', clientId }
-      await eventually(async () => expect(cold.record().answered.at(-1)).toEqual(recorded))
-      expect(cold.log.lines).toEqual([])
-    } finally {
-      cold.failWith(undefined)
     }
   })
 
@@ -168,41 +115,6 @@ describe('a plain token request', () => {
       leaving(async () => {
         ;(await send(text)).resetAndDestroy()
       }))
-
-    it('is counted if it failed, when invalid bytes follow it', () =>
-      leaving(async () => {
-        await send(`${text}x\r\n\r\n`)
-      }))
-
-    it('is counted if it failed, when its HTTP/2 stream is reset', () =>
-      leaving(async () => {
-        const lookUps = cold.lookUps()
-        const session = connectHttp2(cold.url)
-        const request = { ':method': 'POST', ':path': '/oauth/v2/token' }
-        const stream = session.request({
-          ...request,
-          'content-type': 'application/x-www-form-urlencoded',
-          'content-length': String(form).length,
-        })
-        stream.on('error', () => {})
-        stream.end(String(form))
-        await eventually(async () => expect(cold.lookUps()).toBe(lookUps + 1))
-        stream.close(NGHTTP2_CANCEL)
-        session.close()
-      }))
-  })
-
-  it('reads its user once, also if it is refused', async () => {
-    const refused = [
-      { client_secret: 'wrong', scope: 'openid' },
-      { client_secret: first!.secret, scope: 'admin' },
-    ]
-    for (const fields of refused) {
-      const body = String(new URLSearchParams({ grant_type: 'client_credentials', client_id: clientId, ...fields }))
-      const lookUps = cold.lookUps()
-      expect((await post(cold.url, { name: 'refused', body })).status).toBeGreaterThanOrEqual(400)
-      expect(cold.lookUps()).toBe(lookUps + 1)
-    }
   })
 
   it.each([
@@ -269,25 +181,5 @@ describe('a plain token request', () => {
     expect(direct.record().answered.at(-1)).toMatchObject({ status: 499, failure: 'aborted' })
     expect(direct.log.lines).toEqual([])
     session.close()
-  })
-
-  it('is answered with 429 from an address that has failed too often', async () => {
-    const options = {
-      issuer: ISSUER,
-      keys,
-      users,
-      secrets,
-      now: () => NOW,
-      answers: 'from memory' as const,
-      maxFailures: 3,
-    }
-    const strict = await startTokenServer(options)
-    try {
-      for (let i = 0; i < 3; i += 1) strict.attempts.fail({ name: 'x', address: '127.0.0.1' })
-      const answer = await post(strict.url, usual)
-      expect([answer.status, answer.headers['retry-after']]).toEqual([429, '60'])
-    } finally {
-      await strict.stop()
-    }
   })
 })

@@ -67,34 +67,6 @@ const OVER = {
 const LIST = '/iam.webkey.v2.WebKeyService/ListWebKeys?connect=v1&message=%7B%7D'
 
 for (const [protocol, get] of Object.entries(OVER)) {
-  it.each(['%C4%80', '%0A', 'a+b', 'br'])(
-    `a GET over ${protocol} with the compression "%s" is not known`,
-    async (name) => {
-      await serve()
-      const { status, body } = await get(`${LIST}&encoding=json&compression=${name}`)
-      expect([status, JSON.parse(body)]).toMatchObject([501, { code: 'unimplemented' }])
-    },
-  )
-
-  it.each(['constructor', '__proto__', '%C4%80'])(
-    `a GET over ${protocol} for the encoding "%s" gets 415`,
-    async (name) => {
-      await serve()
-      expect((await get(`${LIST}&encoding=${name}`)).status).toBe(415)
-    },
-  )
-
-  it(`HEAD over ${protocol} is answered as GET is, without the body`, async () => {
-    await serve()
-    const path = `${LIST}&encoding=json`
-    const logged = log.lines.length
-    const { status, body } = await get(path)
-    expect([status, body]).toEqual([200, '{}'])
-    expect(await get(path, 'HEAD')).toEqual({ status, body: '' })
-    expect((await get(LIST, 'HEAD')).status).toBe((await get(LIST)).status)
-    expect(log.lines.slice(logged)).toEqual([])
-  })
-
   it(`a call over ${protocol} that fails before there is an answer gets 500`, async () => {
     const fails = () => Promise.reject(new Error('no answer'))
     await serve({ ...router, handlers: router.handlers.map((handler) => Object.assign(fails.bind(null), handler)) })

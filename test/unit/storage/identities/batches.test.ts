@@ -39,31 +39,4 @@ describe('batches', () => {
     await results[0]
     expect(running.map(({ items }) => items)).toEqual([[1], [2], [3, 4], [5]])
   })
-
-  it('fail for all who are in them, and for nobody else', async () => {
-    const { batches, running } = setUp()
-    const results = [1, 2, 3].map((item) => batches.request(item))
-    const failures = Promise.allSettled(results.slice(1))
-    running[0]!.end()
-    await results[0]
-    running[1]!.fail(new Error('the database is away'))
-    for (const outcome of await failures)
-      expect(outcome).toMatchObject({ status: 'rejected', reason: { message: 'the database is away' } })
-    const later = batches.request(4)
-    running[2]!.end()
-    expect(await later).toBe('result of 4')
-  })
-
-  it('let no more wait than they may', async () => {
-    const { batches, running } = setUp({ maxWaiting: 2 })
-    const results = [1, 2, 3].map((item) => batches.request(item))
-    await expect(batches.request(4)).rejects.toThrow('too many')
-    running[0]!.end()
-    await results[0]
-    const last = batches.request(5)
-    running[1]!.end()
-    await Promise.all(results)
-    running[2]!.end()
-    expect(await last).toBe('result of 5')
-  })
 })
