@@ -7,7 +7,7 @@
  *
  * Nothing else may open the file: a process loses its POSIX locks on a file when it closes any descriptor of it.
  */
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -28,22 +28,18 @@ export interface DataDirectoryLock {
  * message names the directory and what to do.
  */
 export async function lockDataDirectory(folder: string): Promise<DataDirectoryLock> {
-  try {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-  } catch (error) {
-    throw unusable(folder, error)
-  }
-
   let lock: DatabaseSync | undefined
   try {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
     const file = join(folder, LOCK_FILE)
-    makeLockFile(file)
+    // SQLite would make it readable for other users, who could then hold a shared lock.
+    if (!existsSync(file)) writeFileSync(file, '', { mode: 0o600 })
     lock = new DatabaseSync(file, { timeout: 0 })
     // In the journal mode WAL an exclusive transaction would let readers in.
     lock.exec('pragma journal_mode = delete; begin exclusive')
-  } catch (error) {
+  } catch (cause) {
     lock?.close()
-    throw unusable(folder, error)
+    throw new Error(`the data directory ${folder} ${problemOf(cause)} or choose another directory`, { cause })
   }
   const held = lock
   const release = (): void => {
@@ -55,30 +51,9 @@ export async function lockDataDirectory(folder: string): Promise<DataDirectoryLo
   return { release }
 }
 
-/** SQLite would make it readable for other users, who could then hold a shared lock. */
-function makeLockFile(path: string): void {
-  try {
-    writeFileSync(path, '', { flag: 'wx', mode: 0o600 })
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  }
-}
-
-function unusable(folder: string, cause: unknown): Error {
-  const { code, errcode } = cause as { readonly code?: unknown; readonly errcode?: unknown }
-  if (errcode === SQLITE_BUSY) {
-    return new Error(
-      `the data directory ${folder} is in use by another process: stop that process or choose another directory`,
-      { cause },
-    )
-  }
-  if (code === 'EEXIST' || code === 'ENOTDIR') {
-    return new Error(`the data directory ${folder} is not a directory: remove the file or choose another directory`, {
-      cause,
-    })
-  }
-  return new Error(
-    `the data directory ${folder} cannot be written: give this user write access or choose another directory`,
-    { cause },
-  )
+function problemOf(error: unknown): string {
+  const { code, errcode } = error as { readonly code?: unknown; readonly errcode?: unknown }
+  if (errcode === SQLITE_BUSY) return 'is in use by another process: stop that process'
+  if (code === 'EEXIST' || code === 'ENOTDIR') return 'is not a directory: remove the file'
+  return 'cannot be written: give this user write access'
 }

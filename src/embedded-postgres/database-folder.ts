@@ -4,7 +4,8 @@
  * Callers hold the lock of the data directory.
  */
 import { execFile } from 'node:child_process'
-import { chmod, chown, lstat, mkdir, open, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises'
+import { closeSync, fsyncSync, openSync } from 'node:fs'
+import { chmod, chown, lstat, mkdir, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { POSTGRES_MAJOR } from './programs.ts'
@@ -23,8 +24,6 @@ const OWNER_ONLY = 0o700
 const ALL_MODES = 0o777
 
 const MEBIBYTE = 1024 * 1024
-
-const MAX_VERSION_BYTES = 16
 
 /** Free bytes without which nothing is tried: a new database takes 31 MiB, and its log grows by up to 32 MiB. */
 const NEEDED_FOR_NEW = 64 * MEBIBYTE
@@ -78,7 +77,11 @@ export async function prepareDatabaseFolder(
 
 /** Whether there is a database in the data directory, or something in its place. */
 export async function hasDatabaseFolder(dataDir: string): Promise<boolean> {
-  return !(await isMissingOrEmpty(join(dataDir, DATABASE_FOLDER)))
+  const content = await readdir(join(dataDir, DATABASE_FOLDER)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  return content.length > 0
 }
 
 /** Options of a child process that works on a folder as the user may, also where that user cannot enter the folders above it. */
@@ -123,7 +126,9 @@ async function makeDatabase(dataDir: string, { programs, user }: Makers, signal:
     await runProgram(join(programs, 'bin/postgres'), ['--single', ...data, ...SINGLE, 'template1'], options)
     await runProgram(join(programs, 'bin/initdb'), ['--sync-only', ...data], options)
     await rename(draft, join(dataDir, DATABASE_FOLDER))
-    await sync(dataDir)
+    const parent = openSync(dataDir, 'r')
+    fsyncSync(parent)
+    closeSync(parent)
   } catch (error) {
     // What remains goes at the next start: the reason of the failure is more important.
     await removeDraft(draft).catch(() => {})
@@ -146,54 +151,25 @@ async function runProgram(
   running.child.stdin?.on('error', () => {})
   running.child.stdin?.end(FIRST_STATEMENTS.map((statement) => `${statement}\n`).join(''))
   // The server ends well also after a statement that failed.
-  const said = await running.then(
-    ({ stderr }) => stderr.split('\n').find((line) => /\b(ERROR|FATAL|PANIC): /.test(line)),
-    (error: unknown) => whatFailed(error),
+  const { stderr = '', message = '' } = await running.then(
+    (said): Partial<Error> & { readonly stderr?: string } => said,
+    (error: Error & { readonly stderr?: string }) => error,
   )
-  if (said !== undefined) throw new Error(namingFolder(said, options.cwd))
-}
-
-function whatFailed(error: unknown): string {
-  const { stderr = '', message } = error as Error & { readonly stderr?: string }
   const lines = [...stderr.split('\n').filter(Boolean), ...message.split('\n')]
   // Not all that initdb complains about has such a word.
-  return lines.find((line) => /\b(error|ERROR|FATAL|PANIC): /.test(line)) ?? lines[0] ?? ''
-}
-
-async function isMissingOrEmpty(folder: string): Promise<boolean> {
-  try {
-    return (await readdir(folder)).length === 0
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return true
-    throw error
-  }
+  const problem = lines.find((line) => /\b(error|ERROR|FATAL|PANIC): /.test(line)) ?? (message && lines[0])
+  if (problem) throw new Error(namingFolder(problem, options.cwd))
 }
 
 async function assertOwnMajor(folder: string): Promise<void> {
-  const version = await versionIn(folder)
-  if (version === POSTGRES_MAJOR) return
+  const version = await readFile(join(folder, VERSION_FILE), 'latin1').catch(() => '')
+  if (version.trim() === POSTGRES_MAJOR) return
   throw new Error(
-    version === undefined
-      ? 'it is not a database: move it aside or choose another data directory'
-      : `it was made by PostgreSQL ${version}, and this version of Keyturn has PostgreSQL ${POSTGRES_MAJOR}: ` +
-          'move the data directory aside or run the version of Keyturn that made it',
+    /^\d+\n$/.test(version)
+      ? `it was made by PostgreSQL ${version.trim()}, and this version of Keyturn has PostgreSQL ${POSTGRES_MAJOR}: ` +
+          'move the data directory aside or run the version of Keyturn that made it'
+      : 'it is not a database: move it aside or choose another data directory',
   )
-}
-
-/**
- * The version of the database in the folder; undefined if there is none.
- *
- * The folder belongs to the user that PostgreSQL runs as, and this process may be root: a link there could lead to any file, and a pipe would
- * never end.
- */
-async function versionIn(folder: string): Promise<string | undefined> {
-  const file = join(folder, VERSION_FILE)
-  const found = await lstat(file).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
-    throw error
-  })
-  if (found?.isFile() !== true || found.size > MAX_VERSION_BYTES) return undefined
-  return /^(\d+)\n?$/.exec(await readFile(file, 'latin1'))?.[1]
 }
 
 async function assertSpace(folder: string, needed: number): Promise<void> {
@@ -201,13 +177,4 @@ async function assertSpace(folder: string, needed: number): Promise<void> {
   if (bavail * bsize >= needed) return
   const [free, wanted] = [bavail * bsize, needed].map((bytes) => Math.floor(bytes / MEBIBYTE))
   throw new Error(`the disk is full: ${free} MiB are free, and ${wanted} MiB are needed`)
-}
-
-async function sync(folder: string): Promise<void> {
-  const handle = await open(folder)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
 }

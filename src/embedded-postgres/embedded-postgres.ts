@@ -10,9 +10,7 @@ import type { Log } from '../domain/ports/runtime.ts'
 import { lockDataDirectory } from './data-directory.ts'
 import { DATABASE_FOLDER, type Makers, prepareDatabaseFolder } from './database-folder.ts'
 import { markerOf, stopOrphans } from './orphans.ts'
-import { type Platform, thisPlatform } from './platform.ts'
-import { findPrograms } from './programs.ts'
-import { programCache, reachablePrograms } from './reachable-programs.ts'
+import { findPrograms, programCache, reachablePrograms } from './programs.ts'
 import { type ServerProcess, startServerProcess } from './server-process.ts'
 import { serverUser } from './server-user.ts'
 
@@ -28,8 +26,6 @@ export interface EmbeddedPostgresOptions {
   /** How many connections all processes of Keyturn together open at most. */
   readonly connections: number
   readonly log: Log
-  /** Default: that of this process. */
-  readonly platform?: Platform
   /** Aborts the start: the call then throws its reason. It has no effect on a started database. */
   readonly signal?: AbortSignal | undefined
 }
@@ -48,48 +44,47 @@ export interface EmbeddedPostgres {
  * @throws {Error} that names the folder and says what to do. Nothing runs then, and the data directory is free.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-  const lock = await lockDataDirectory(options.dataDir)
+  const { dataDir, signal } = options
+  const lock = await lockDataDirectory(dataDir)
   try {
-    const server = await Supervisor.start(options)
+    const user = await serverUser(join(dataDir, DATABASE_FOLDER))
+    const programs = await reachablePrograms(await findPrograms(), user, programCache(dataDir))
+    const folder = await prepareDatabaseFolder(dataDir, { programs, user }, signal)
+    const supervisor = new Supervisor(folder, { programs, user }, options)
+    await supervisor.start()
     return {
-      folder: server.folder,
+      folder,
       stop: async () => {
-        await server.stop()
+        await supervisor.stop()
         lock.release()
       },
     }
   } catch (cause) {
     lock.release()
-    options.signal?.throwIfAborted()
-    throw new Error(`the embedded database in ${options.dataDir} cannot be started: ${reasonOf(cause)}`, { cause })
+    signal?.throwIfAborted()
+    throw new Error(`the embedded database in ${dataDir} cannot be started: ${reasonOf(cause)}`, { cause })
   }
 }
 
 /** Keeps a server running on a folder. */
 class Supervisor {
-  readonly folder: string
-  readonly #options: EmbeddedPostgresOptions
+  readonly #folder: string
   readonly #makers: Makers
+  readonly #options: EmbeddedPostgresOptions
   readonly #throttle = new LogThrottle()
   readonly #stopping = new AbortController()
   #server: ServerProcess | undefined
   #running: Promise<void> = Promise.resolve()
 
-  private constructor(folder: string, makers: Makers, options: EmbeddedPostgresOptions) {
-    this.folder = folder
+  constructor(folder: string, makers: Makers, options: EmbeddedPostgresOptions) {
+    this.#folder = folder
     this.#makers = makers
     this.#options = options
   }
 
-  static async start(options: EmbeddedPostgresOptions): Promise<Supervisor> {
-    const { dataDir, platform = thisPlatform(), signal } = options
-    const programs = await findPrograms(platform)
-    const user = await serverUser(join(dataDir, DATABASE_FOLDER))
-    const makers = { programs: await reachablePrograms(programs, user, programCache(dataDir)), user }
-    const supervisor = new Supervisor(await prepareDatabaseFolder(dataDir, makers, signal), makers, options)
-    const server = await supervisor.#launch(signal)
-    supervisor.#running = supervisor.#replaceWhenEnded(server)
-    return supervisor
+  async start(): Promise<void> {
+    const server = await this.#launch(this.#options.signal)
+    this.#running = this.#replaceWhenEnded(server)
   }
 
   async stop(): Promise<void> {
@@ -100,20 +95,14 @@ class Supervisor {
 
   async #launch(starting?: AbortSignal): Promise<ServerProcess> {
     const { connections, log } = this.#options
-    const marker = await markerOf(this.folder)
-    await stopOrphans(this.folder, marker)
+    const folder = this.#folder
+    const marker = await markerOf(folder)
+    await stopOrphans(folder, marker)
     this.#stopping.signal.throwIfAborted()
-    const server = startServerProcess({
-      ...this.#makers,
-      folder: this.folder,
-      marker,
-      connections,
-      log,
-      throttle: this.#throttle,
-    })
-    this.#server = server
-    await server.ready(starting)
-    return server
+    const throttle = this.#throttle
+    this.#server = startServerProcess({ ...this.#makers, folder, marker, connections, log, throttle })
+    await this.#server.ready(starting)
+    return this.#server
   }
 
   async #replaceWhenEnded(first: ServerProcess): Promise<void> {
@@ -121,15 +110,13 @@ class Supervisor {
     const { signal } = this.#stopping
     let server: ServerProcess | undefined = first
     let startedAt = performance.now()
-    let failures = 0
-    while (!signal.aborted) {
-      const reason: string = (await server?.ended) ?? ''
+    for (let failures = 1; ; failures += 1) {
+      const reason = await server?.ended
       if (signal.aborted) return
       if (server !== undefined) {
-        if (performance.now() - startedAt >= LONG_RUN) failures = 0
+        if (performance.now() - startedAt >= LONG_RUN) failures = 1
         log.error({ reason }, 'the embedded PostgreSQL has ended and will be started again')
       }
-      failures += 1
       await delay(backoffMillis(failures, RESTART), undefined, { signal }).catch(() => {})
       if (signal.aborted) return
       startedAt = performance.now()

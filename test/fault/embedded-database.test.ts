@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { chown, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
-import { canEnter } from '../../src/embedded-postgres/reachable-programs.ts'
+import { canEnter } from '../../src/embedded-postgres/programs.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   collect,

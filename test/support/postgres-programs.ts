@@ -3,9 +3,7 @@
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { thisPlatform } from '../../src/embedded-postgres/platform.ts'
-import { findPrograms } from '../../src/embedded-postgres/programs.ts'
-import { reachablePrograms } from '../../src/embedded-postgres/reachable-programs.ts'
+import { findPrograms, reachablePrograms } from '../../src/embedded-postgres/programs.ts'
 import type { ServerUser } from '../../src/embedded-postgres/server-user.ts'
 import type { SpawnUser } from './system-user.ts'
 
@@ -55,7 +53,7 @@ export async function findTestPrograms(
  * @param folder For a copy, if that user cannot enter the folder in which they are installed: one that this user can enter.
  */
 async function npmPrograms(user: SpawnUser, folder: string): Promise<PostgresPrograms> {
-  const programs = await findPrograms(thisPlatform())
+  const programs = await findPrograms()
   return programsIn(join(await reachablePrograms(programs, asServerUser(user), join(folder, 'programs')), 'bin'))
 }
 

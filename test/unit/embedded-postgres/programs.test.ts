@@ -1,9 +1,7 @@
 import { chmod, lstat, mkdir, readdir, readlink, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { packageFor, thisPlatform } from '../../../src/embedded-postgres/platform.ts'
-import { findPrograms } from '../../../src/embedded-postgres/programs.ts'
-import { canEnter, reachablePrograms } from '../../../src/embedded-postgres/reachable-programs.ts'
+import { canEnter, findPrograms, packageFor, reachablePrograms } from '../../../src/embedded-postgres/programs.ts'
 import { removeFolder, temporaryFolder } from '../../support/keyturn.ts'
 import { runAs } from '../../support/system-user.ts'
 import { describeUnless, NOT_ROOT } from '../../support/unless.ts'
@@ -48,25 +46,24 @@ describe('programs whose install script npm has not run', () => {
       JSON.stringify([{ source: `native/lib/${LIBRARY}`, target: LINK }]),
     )
   })
-  const find = () => findPrograms(GLIBC, join(folder, 'program.ts'))
+  const find = () => findPrograms(join(folder, 'program.ts'))
   const cache = () => join(folder, 'cache')
 
   it('get their links where they are', async () => {
     const programs = await find()
-    expect(programs.missingLinks).toEqual([{ path: 'lib/libpq.so.5', target: LIBRARY }])
+    expect(programs.links).toEqual([{ path: 'lib/libpq.so.5', target: LIBRARY }])
     // Several servers may start at once.
     const found = await Promise.all([1, 2].map(() => reachablePrograms(programs, null, cache())))
     expect(found).toEqual([join(root, 'native'), join(root, 'native')])
     expect(await readlink(join(root, LINK))).toBe(LIBRARY)
-    expect((await find()).missingLinks).toEqual([])
     expect(await readdir(folder)).toEqual(['node_modules'])
   })
 
   it('are refused, with what to do, where neither the package nor a copy can have the links', async () => {
     const programs = await find()
-    const unlinkable = { ...programs, missingLinks: [{ path: 'missing/libpq.so.5', target: LIBRARY }] }
+    const unlinkable = { ...programs, links: [{ path: 'missing/libpq.so.5', target: LIBRARY }] }
     await expect(reachablePrograms(unlinkable, null, cache())).rejects.toThrow(
-      /because npm ran no install script, and there can be no copy in .*: install Keyturn again/,
+      /because npm ran no install script, and there can be no copy in .*: let npm run install scripts/,
     )
   })
 })
@@ -78,18 +75,17 @@ describeUnless(NOT_ROOT)('programs that another user runs', () => {
 
   /** As at a checkout in the home folder of root. */
   beforeEach(async () => {
-    const { folder: installed } = await findPrograms(thisPlatform())
+    const { folder: installed } = await findPrograms()
     closed = join(folder, 'closed')
     await mkdir(closed, { mode: 0o700 })
     await symlink(installed, join(closed, 'native'))
     cache = join(folder, 'cache')
     await chmod(folder, 0o755)
   })
-  const find = () =>
-    reachablePrograms({ folder: join(closed, 'native'), version: '1.2.3', missingLinks: [] }, user, cache)
+  const find = () => reachablePrograms({ folder: join(closed, 'native'), version: '1.2.3', links: [] }, user, cache)
 
   it('are left where they are if that user can enter the folder, and if the user is that of this process', async () => {
-    const programs = { folder: '/usr/bin', version: '1.2.3', missingLinks: [] }
+    const programs = { folder: '/usr/bin', version: '1.2.3', links: [] }
     expect(await reachablePrograms(programs, user, cache)).toBe('/usr/bin')
     expect(await reachablePrograms({ ...programs, folder: closed }, null, cache)).toBe(closed)
     expect(await readdir(folder)).toEqual(['closed'])
@@ -115,7 +111,7 @@ describeUnless(NOT_ROOT)('programs that another user runs', () => {
     const copy = await find()
     await chmod(copy, 0o777)
     await expect(find()).rejects.toThrow(
-      /PostgreSQL runs as the user nobody, who cannot enter .*: run Keyturn as another user/,
+      /PostgreSQL runs as the user nobody, who cannot enter .*install Keyturn where every user can read it/,
     )
   })
 })
