@@ -4,7 +4,7 @@
 import { AuditFeed } from '../app/audit/audit-feed.ts'
 import { startAuditRetention } from '../app/audit/audit-retention.ts'
 import { AuditTrail } from '../app/audit/audit-trail.ts'
-import { CredentialWatch } from '../app/identities/credential-watch.ts'
+import { watchCredentials } from '../app/identities/credential-watch.ts'
 import { createAuditReader } from '../storage/audit/audit-reader.ts'
 import { createAuditLog } from '../storage/events/audit-log.ts'
 import { createCredentialExpiries } from '../storage/identities/credential-expiries.ts'
@@ -49,8 +49,7 @@ export function startCredentialWatch({
 }: Pick<ServicesOptions, 'log' | 'stack' | 'database' | 'replica' | 'metrics'>): void {
   const isWritable = () => replica.isWritable()
   const expiries = createCredentialExpiries(database)
-  const watch = new CredentialWatch({ expiries, isWritable, clock: systemClock, log })
-  metrics.observeCredentials(() => watch.counts)
-  stack.defer(() => watch.stop())
-  watch.start()
+  const { counts, stop } = watchCredentials({ expiries, isWritable, clock: systemClock, log })
+  metrics.observeCredentials(counts)
+  stack.defer(stop)
 }

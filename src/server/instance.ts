@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { InstanceOverview } from '../app/instance/instance-overview.ts'
-import { HeartbeatWriter } from '../app/replica/heartbeat-writer.ts'
+import { startHeartbeats } from '../app/replica/heartbeats.ts'
 import { readVersion } from '../config/version.ts'
 import { createKeyResealer } from '../crypto/sealed-key.ts'
 import { createReplicaStore } from '../storage/instance/replica-store.ts'
@@ -20,24 +20,15 @@ const MAX_HOST_NAME = 255
 /** Begins to write heartbeats in the background. */
 export function startInstanceOverview(options: ServicesOptions): InstanceOverview {
   const { config, log, stack, database, masterKeys, replica, readiness, rows, now, baseUrl } = options
-  const canWrite = options.records.isOpen
+  const canWrite = () => replica.guard.isReachable() && options.records.isOpen()
   const identity = {
     replicaId: randomUUID(),
     hostName: ownNameOf(hostname()),
     keyturnVersion: readVersion(),
     startedAt: now(),
   }
-  const heartbeats = new HeartbeatWriter({
-    store: recording(options, createReplicaStore),
-    identity,
-    replica,
-    readiness,
-    canWrite,
-    clock: systemClock,
-    log,
-  })
-  stack.defer(() => heartbeats.stop())
-  heartbeats.start()
+  const heartbeats = { store: recording(options, createReplicaStore), identity, replica, readiness, canWrite }
+  stack.defer(startHeartbeats({ ...heartbeats, clock: systemClock, log }))
   return new InstanceOverview({
     issuer: baseUrl,
     identity,

@@ -141,7 +141,7 @@ async function start(
     ...createServices(parts),
     console: await createConsolePage(config),
     readiness,
-    canAdminister: () => replica.isFresh() && replica.isCurrent(),
+    canAdminister: () => replica.guard.isFresh() && replica.guard.isCurrent(),
   })
   observeReplica(metrics, { ...started, database, primaryDatabase })
   metrics.observeConnections(() => listener.connections())

@@ -65,7 +65,7 @@ export function observeReplica(
 ): void {
   metrics.observe(replica, systemTime)
   metrics.observeDatabase({
-    reachable: () => replica.isReachable(),
+    reachable: () => replica.guard.isReachable(),
     standby: () => replica.isStandby(),
     pools: () => ({
       ...database.pools(),
@@ -74,5 +74,7 @@ export function observeReplica(
     changeFeed: () => feed.status(),
     clockOffsetSeconds: () => replica.status().clockOffsetSeconds,
   })
-  replica.onLag(metrics.recordChangeLag)
+  replica.onChange((lagSeconds) => {
+    if (lagSeconds !== null) metrics.recordChangeLag(lagSeconds)
+  })
 }

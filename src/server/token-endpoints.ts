@@ -34,8 +34,8 @@ export function createTokenEndpoints(
     acceptsZitadelScopes: config.zitadelApi,
     now,
     directory: {
-      recallServiceUser: (userId) => replica.recallServiceUser(userId),
-      readServiceUser: (userId) => replica.readServiceUser(userId),
+      recallServiceUser: (userId) => replica.identities.recall(userId),
+      readServiceUser: (userId) => replica.identities.read(userId),
       secrets,
     },
     introspection,
@@ -44,8 +44,8 @@ export function createTokenEndpoints(
       verify: (assertion, issuers) => verifyFederatedToken(assertion, { issuers, now: now(), finderOf }),
       trustedIssuers: () => replica.trustedIssuers(),
       confirm: () => replica.confirm(),
-      recallUsers: (subject) => replica.recallFederatedUsers(subject),
-      readUsers: (subject) => replica.readFederatedUsers(subject),
+      recallUsers: (subject) => replica.identities.recallSubject(subject),
+      readUsers: (subject) => replica.identities.readSubject(subject),
     },
     assertions: tracing.calls('CredentialUses', uses),
     dpop: createDpop(options),
@@ -58,8 +58,8 @@ export function createTokenEndpoints(
       openApiDocument(baseUrl, { servesDeprecated: config.betaApi, servesConsole: config.console }),
     ),
     jwksMaxAgeSeconds: config.jwksMaxAgeSeconds,
-    isFresh: () => replica.isFresh(),
-    stalenessSeconds: () => replica.stalenessSeconds,
+    isFresh: () => replica.guard.isFresh(),
+    stalenessSeconds: () => replica.guard.stalenessSeconds,
   })
   replica.onKeys(switchTo)
   return routes

@@ -88,8 +88,8 @@ beforeAll(async () => {
     tokenLifetimeSeconds: 60,
     now: systemTime,
     directory: {
-      recallServiceUser: (userId) => replica.recallServiceUser(userId),
-      readServiceUser: (userId) => replica.readServiceUser(userId),
+      recallServiceUser: (userId) => replica.identities.recall(userId),
+      readServiceUser: (userId) => replica.identities.read(userId),
       secrets,
     },
     introspection: { introspect: async () => undefined },

@@ -25,8 +25,8 @@ import type { ClientSecrets } from '../../domain/integrity.ts'
 import type { IdentityStore } from '../../domain/ports/identities.ts'
 import type { AccessTokenVerifier } from '../../domain/ports/verification.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
+import { SingleFlightByKey } from '../concurrency/single-flight.ts'
 import type { Replica } from '../replica/replica.ts'
-import { SingleFlightByKey } from '../replica/single-flight.ts'
 import type { Attempt, AttemptLimiter } from './attempt-limiter.ts'
 import { type Dpop, notBound, type TokenUse } from './dpop.ts'
 import { TokenOutcomeCache } from './token-outcome-cache.ts'
@@ -147,8 +147,8 @@ export class Access {
     const isInMemory = credential.kind === 'access_token'
     const check = (user: ServiceUser | undefined): Reach =>
       assertAuthorized(authority, { user, ring: replica.keys().ring, now: now() }).reach
-    replica.assertCurrent()
-    const user = await (isInMemory ? replica.findServiceUser(userId) : store.findUser(userId))
+    replica.guard.assertCurrent()
+    const user = await (isInMemory ? replica.identities.find(userId) : store.findUser(userId))
     try {
       const reach = check(user)
       // Memory may lack a role over another project, and what is out of reach is denied.
@@ -162,7 +162,7 @@ export class Access {
 
   /** @throws {DomainError} `storage_unavailable` at once, so that the caller does not wait for the database in vain. */
   assertStorageReachable(): void {
-    this.#options.replica.assertCurrent()
+    this.#options.replica.guard.assertCurrent()
   }
 
   #examine(authorization: string): Presented {
@@ -192,7 +192,7 @@ export class Access {
     const { subject, credential, boundTo } = verified
     if (boundTo?.kind === 'certificate') assertBoundTo(boundTo.thumbprint, use.certificate())
     const proof = await dpop.prove({ ...verified, accessToken: token, isDpop }, use)
-    const inMemory = await replica.findServiceUser(subject)
+    const inMemory = await replica.identities.find(subject)
     const caller = inMemory?.enabled === true ? inMemory : await this.#asStored(subject)
     const user = authenticated(credential, { user: caller, ring: replica.keys().ring, now: now() })
     if (proof !== null) await dpop.useOnce(proof)
@@ -213,14 +213,14 @@ export class Access {
 
   /** The caller as the database has it now. It does not queue behind the client IDs of the token endpoint. */
   async #asStored(userId: string): Promise<ServiceUser | undefined> {
-    this.#options.replica.assertReachable()
+    this.#options.replica.guard.assertReachable()
     return this.#callers.request(userId)
   }
 
   /** Asks the database each time, so that a token revoked on one replica is refused on all others at once. */
   async #ownerOf(token: string, lookups: Semaphore): Promise<AuthenticatedCaller> {
     const { replica, store, secrets, now } = this.#options
-    replica.assertReachable()
+    replica.guard.assertReachable()
     const user = await lookups.run(() => store.findUserByPersonalAccessToken(secrets.hashPersonalAccessToken(token)))
     const at = now()
     const live = user?.personalAccessTokens.filter((candidate) => isLive(candidate, at)) ?? []

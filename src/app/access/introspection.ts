@@ -11,7 +11,7 @@ import type { Replica } from '../replica/replica.ts'
 
 /** What introspection needs. */
 export interface IntrospectionOptions {
-  readonly replica: Pick<Replica, 'keys' | 'confirm' | 'findServiceUser'>
+  readonly replica: Pick<Replica, 'keys' | 'confirm' | 'identities'>
   readonly verifier: IssuedTokenVerifier
   readonly now: () => Date
 }
@@ -69,9 +69,9 @@ export class Introspection {
 
   async #subjectOf({ subject }: IssuedAccessToken): Promise<ServiceUser | undefined> {
     const { replica } = this.#options
-    const inMemory = await replica.findServiceUser(subject)
+    const inMemory = await replica.identities.find(subject)
     if (inMemory?.enabled !== false) return inMemory
     await replica.confirm()
-    return await replica.findServiceUser(subject)
+    return await replica.identities.find(subject)
   }
 }

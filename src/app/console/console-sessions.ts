@@ -47,7 +47,7 @@ export interface ConsoleSessionsOptions {
   readonly store: ConsoleStore
   readonly users: Pick<IdentityStore, 'findUser'>
   readonly secrets: ConsoleSecrets
-  readonly replica: Pick<Replica, 'assertCurrent' | 'assertPrimary' | 'isStandby' | 'keys'>
+  readonly replica: Pick<Replica, 'guard' | 'assertPrimary' | 'isStandby' | 'keys'>
   /** Counts failed authentications, here and elsewhere. */
   readonly attempts: Pick<AttemptLimiter, 'blockedForSeconds' | 'fail'>
   readonly audit: Pick<AuditTrail, 'refuse'>
@@ -172,7 +172,7 @@ export class ConsoleSessions {
     const { store, users, secrets, replica } = this.#options
     const linkHash = secrets.hashCode(code)
     if (linkHash === undefined) throw invalidLink()
-    replica.assertCurrent()
+    replica.guard.assertCurrent()
     replica.assertPrimary()
     // Before the lock is taken: a used code must not delay changes.
     const found = await store.findLink(linkHash)

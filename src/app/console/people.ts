@@ -21,7 +21,7 @@ const PEOPLE_PROJECT_NAME = 'people'
 /** What it needs. */
 export interface PeopleOptions {
   readonly store: Pick<IdentityStore, 'findUser' | 'findProject' | 'changeProject' | 'changeUser'>
-  readonly replica: Pick<Replica, 'assertCurrent' | 'assertPrimary' | 'refreshAfterWrite'>
+  readonly replica: Pick<Replica, 'guard' | 'assertPrimary' | 'refreshAfterWrite'>
   readonly sessions: Pick<ConsoleSessions, 'openFor'>
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly rules: readonly RoleRule[]
@@ -44,7 +44,7 @@ export class People {
    */
   async signIn(person: Person, request: BrowserRequest): Promise<OpenedSession> {
     const { store, replica, idOf, audit } = this.#options
-    replica.assertCurrent()
+    replica.guard.assertCurrent()
     replica.assertPrimary()
     const userId = idOf(person.issuer, person.subject)
     const before = await store.findUser(userId)

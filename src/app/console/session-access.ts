@@ -29,7 +29,7 @@ const LOOKUPS = { maxRunning: 4, maxWaiting: 100, refusal: databaseBusy }
 
 /** What access is decided with. */
 export interface SessionAccessOptions {
-  readonly replica: Pick<Replica, 'assertCurrent' | 'assertReachable' | 'isStandby' | 'keys'>
+  readonly replica: Pick<Replica, 'guard' | 'isStandby' | 'keys'>
   readonly store: Pick<ConsoleStore, 'findSession' | 'recordUse'>
   readonly users: Pick<IdentityStore, 'findUser'>
   readonly secrets: Pick<ConsoleSecrets, 'hashCookie'>
@@ -89,7 +89,7 @@ export class SessionAccess {
       attempts.fail(attempt)
       throw invalidSession()
     }
-    replica.assertReachable()
+    replica.guard.assertReachable()
     const { session, user, now } = await this.#find(hash)
     const { sessionId, origin } = session
     const credential = { kind: 'console_session', sessionId, origin } as const
@@ -122,7 +122,7 @@ export class SessionAccess {
 
   /** @throws {DomainError} `storage_unavailable` at once, so that the caller does not wait for the database in vain. */
   assertStorageReachable(): void {
-    this.#options.replica.assertCurrent()
+    this.#options.replica.guard.assertCurrent()
   }
 
   /** @throws {DomainError} `console_session_invalid` if there is none. */

@@ -16,6 +16,7 @@ import type { Log } from '../../domain/ports/runtime.ts'
 import type { DeliveryRecord, WebhookStore } from '../../domain/ports/webhooks.ts'
 import type { Clock } from '../../domain/time.ts'
 import { webhookResource } from '../audit/audit-resources.ts'
+import { repeat } from '../concurrency/repeat.ts'
 import type { Replica } from '../replica/replica.ts'
 import { EVERYTHING, waitingEvents } from './waiting-events.ts'
 import type { WebhookAttempts } from './webhook-attempts.ts'
@@ -38,7 +39,7 @@ export interface WebhookDelivererOptions {
   readonly store: WebhookStore
   readonly reader: AuditReader
   readonly attempts: Pick<WebhookAttempts, 'send'>
-  readonly replica: Pick<Replica, 'isFresh' | 'isWritable' | 'refreshOrLog'>
+  readonly replica: Pick<Replica, 'isWritable' | 'refreshOrLog'>
   /** The version of the instance that the replica has. */
   readonly version: () => number
   readonly clock: Clock
@@ -74,7 +75,7 @@ export class WebhookDeliverer {
   #version = -1
   #hasWork = false
   #looking = Promise.resolve()
-  #cancel = () => {}
+  #stopLooking = async () => {}
   #stopped = false
 
   constructor(options: WebhookDelivererOptions) {
@@ -83,19 +84,17 @@ export class WebhookDeliverer {
   }
 
   start(): void {
-    this.#cancel = this.#options.clock.after(LOOK_EVERY, () => {
+    const look = () => {
       this.#looking = this.#look().catch((error: unknown) => this.#warn('webhooks', error))
-      void this.#looking.then(() => {
-        if (!this.#stopped) this.start()
-      })
-    })
+      return this.#looking
+    }
+    this.#stopLooking = repeat(look, { clock: this.#options.clock, everyMillis: LOOK_EVERY, first: 'later' })
   }
 
   /** Aborts the requests under way, whose events are sent again, and gives the leases back. */
   async stop(): Promise<void> {
     this.#stopped = true
-    this.#cancel()
-    await this.#looking
+    await this.#stopLooking()
     for (const { aborting } of this.#running.values()) aborting.abort()
     await this.settled()
   }
@@ -112,7 +111,7 @@ export class WebhookDeliverer {
 
   async #look(): Promise<void> {
     const { store, reader, replica, now } = this.#options
-    if (!replica.isFresh() || !replica.isWritable()) return
+    if (!replica.isWritable()) return
     const version = this.#options.version()
     if (version === this.#version && !this.#hasWork) return
     const webhooks = await store.list()

@@ -7,11 +7,11 @@
 import type { CredentialCounts, CredentialExpiries } from '../../domain/ports/credential-expiries.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import type { Clock } from '../../domain/time.ts'
+import { repeat } from '../concurrency/repeat.ts'
 
 /** In milliseconds. */
 const EVERY = 5 * 60 * 1000
 
-/** What it needs. */
 export interface CredentialWatchOptions {
   readonly expiries: CredentialExpiries
   /** Whether the database can be written to. */
@@ -20,44 +20,24 @@ export interface CredentialWatchOptions {
   readonly log: Log
 }
 
-export class CredentialWatch {
-  readonly #options: CredentialWatchOptions
-  #counts: CredentialCounts | undefined
-  #stopped = false
-  #cancel = () => {}
-  #running = Promise.resolve()
-
-  constructor(options: CredentialWatchOptions) {
-    this.#options = options
-  }
-
+/** Looks now and every five minutes, until it is stopped. */
+export function watchCredentials({ expiries, isWritable, clock, log }: CredentialWatchOptions): {
   /** Of the last look; undefined if there was none yet, or it failed. */
-  get counts(): CredentialCounts | undefined {
-    return this.#counts
-  }
-
-  /** Looks now and every five minutes. */
-  start(): void {
-    this.#running = this.#look().then(() => {
-      if (!this.#stopped) this.#cancel = this.#options.clock.after(EVERY, () => this.start())
-    })
-  }
-
-  /** Ends after the look under way. */
-  async stop(): Promise<void> {
-    this.#stopped = true
-    this.#cancel()
-    await this.#running
-  }
-
-  async #look(): Promise<void> {
-    const { expiries, isWritable, log } = this.#options
-    try {
-      while (isWritable() && !this.#stopped && !(await expiries.announce()).isComplete);
-      this.#counts = await expiries.count()
-    } catch (error) {
-      this.#counts = undefined
-      if (!this.#stopped) log.warn({ err: error }, 'credentials that expire could not be looked for')
-    }
-  }
+  readonly counts: () => CredentialCounts | undefined
+  readonly stop: () => Promise<void>
+} {
+  let counts: CredentialCounts | undefined
+  const stop = repeat(
+    async (signal) => {
+      try {
+        while (isWritable() && !signal.aborted && !(await expiries.announce()).isComplete);
+        counts = await expiries.count()
+      } catch (error) {
+        counts = undefined
+        if (!signal.aborted) log.warn({ err: error }, 'credentials that expire could not be looked for')
+      }
+    },
+    { clock, everyMillis: EVERY, first: 'now' },
+  )
+  return { counts: () => counts, stop }
 }

@@ -1,49 +1,43 @@
 /**
- * The service users that this replica needs, in memory, each as of the revision that the replica knows, or of a newer one.
+ * The service users that this replica needs, in memory, and which of them the subjects of trusted issuers name, as of the revision that the
+ * replica knows.
  *
- * A user who is read for a request may be of a newer revision than memory. It is kept apart until a comparison has confirmed it, because
- * a fail-over can lose that revision, and then no change would name the user.
- *
- * A user is read from the database at its first use, after a change that may concern it, and before a denial. Unknown user ids are not
- * cached, because a denial reads the database anyway.
+ * A user is read from the database at its first use, after a change that may concern it, and before a denial; a subject at its first use after a
+ * change that may concern it. Ids and subjects without a user are not cached, because a denial reads the database anyway. Nor is an answer of
+ * another revision: a fail-over can lose a newer one, and then no change would name the user.
  */
+import { LRUCache } from 'lru-cache'
 import { databaseBusy } from '../../domain/errors.ts'
+import type { FederatedSubject } from '../../domain/federation/federated-identity.ts'
 import type { IdentityChanges } from '../../domain/identities/changed-users.ts'
-import type { ServiceUser } from '../../domain/identities/service-user.ts'
+import { projectsOf, type ServiceUser } from '../../domain/identities/service-user.ts'
 import type { InstanceReader, InstanceState } from '../../domain/ports/instance.ts'
 import { isSameRevision, type Revision } from '../../domain/revision.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
-import { SingleFlightByKey } from '../replica/single-flight.ts'
-import { UserCache } from './user-cache.ts'
+import { SingleFlightByKey } from '../concurrency/single-flight.ts'
+import type { StalenessGuard } from '../replica/staleness-guard.ts'
 
 const DEFAULT_CAPACITY = 10_000
+const MAX_SUBJECTS = 10_000
 
 /** How many users are read again after a change, so that it takes a bounded time until the change is in force. */
 const MAX_READ_AGAIN = 10_000
 
-/** How many users of newer revisions are kept. */
-const MAX_AHEAD = 1000
-
-/** The semaphore of reads: how many run at the same time by default, and how many wait in each queue. */
+/** The semaphores of reads: how many run at the same time, and how many wait in each queue. */
 const DEFAULT_MAX_READS = 4
+const MAX_SUBJECT_READS = 2
 const MAX_WAITING = 1000
 
-/** The limits of the cache and of its reads. */
-export interface IdentitiesLimits {
+export interface LiveIdentitiesOptions {
+  readonly reader: Pick<InstanceReader, 'findServiceUser' | 'findFederatedUsers'>
+  readonly guard: Pick<StalenessGuard, 'isFresh' | 'assertFresh' | 'assertReachable'>
   /** The greatest number of users in memory. Default 10 000. */
-  readonly capacity?: number | undefined
+  readonly maxUsers?: number | undefined
   /** How many users may be read at the same time. Default 4. */
   readonly maxReads?: number | undefined
 }
 
-/** A user of a revision that memory does not have yet. */
-interface AheadEntry extends Revision {
-  readonly user: ServiceUser
-  /** How many comparisons had begun by then. */
-  readonly comparison: number
-}
-
-/** The counters of the cache. */
+/** The counters of the cache of users. */
 export interface IdentityCounts {
   /** Look-ups answered from memory. */
   readonly hits: number
@@ -52,78 +46,77 @@ export interface IdentityCounts {
   readonly users: number
 }
 
+/** Every method that asks the database throws {DomainError} `storage_unavailable` if it cannot be reached, or is asked for too much already. */
 export class LiveIdentities {
-  readonly #reader: Pick<InstanceReader, 'findServiceUser'>
-  readonly #users: UserCache
-  /** Forged client IDs must not take every database connection. */
-  readonly #semaphore: Semaphore
-  readonly #named = new SingleFlightByKey((userId) => this.#semaphore.run(() => this.#read(userId)))
+  readonly #options: LiveIdentitiesOptions
+  readonly #users: LRUCache<string, ServiceUser>
+  readonly #subjects = new LRUCache<string, readonly string[]>({ max: MAX_SUBJECTS })
+  /** Forged client IDs and invented subjects must not take every database connection. */
+  readonly #userReads: Semaphore
+  readonly #subjectReads = new Semaphore({
+    maxRunning: MAX_SUBJECT_READS,
+    maxWaiting: MAX_WAITING,
+    refusal: databaseBusy,
+  })
+  readonly #named = new SingleFlightByKey((userId) => this.#userReads.run(() => this.#read(userId)))
   /** Separate from `#named` also for the same user, because that read may have to wait. */
-  readonly #proved = new SingleFlightByKey((userId) => this.#semaphore.runFirst(() => this.#read(userId)))
+  readonly #proved = new SingleFlightByKey((userId) => this.#userReads.runFirst(() => this.#read(userId)))
+  readonly #ofSubject = new SingleFlightByKey((key) => this.#subjectReads.run(() => this.#readSubject(key)))
   #revision: Revision = { version: -1, changedAt: null }
-  readonly #ahead = new Map<string, AheadEntry>()
-  #comparisons = 0
   #hits = 0
   #misses = 0
 
-  constructor(reader: Pick<InstanceReader, 'findServiceUser'>, limits: IdentitiesLimits = {}) {
-    const { capacity = DEFAULT_CAPACITY, maxReads = DEFAULT_MAX_READS } = limits
-    this.#reader = reader
-    this.#semaphore = new Semaphore({ maxRunning: maxReads, maxWaiting: MAX_WAITING, refusal: databaseBusy })
-    this.#users = new UserCache(capacity)
+  constructor(options: LiveIdentitiesOptions) {
+    const { maxUsers = DEFAULT_CAPACITY, maxReads = DEFAULT_MAX_READS } = options
+    this.#options = options
+    this.#users = new LRUCache({ max: maxUsers })
+    this.#userReads = new Semaphore({ maxRunning: maxReads, maxWaiting: MAX_WAITING, refusal: databaseBusy })
   }
 
-  /**
-   * The user with this id, or undefined if there is none, for callers who have proved to be this user. They go before the callers
-   * of `read`.
-   *
-   * @throws {DomainError} `storage_unavailable` if the user is not in memory and the database cannot be reached, or is
-   * asked for too many users already.
-   */
+  /** The user with this id, for callers who have proved to be this user. They go before the callers of `read`. */
   async find(userId: string): Promise<ServiceUser | undefined> {
+    this.#options.guard.assertFresh()
     return this.recall(userId) ?? (await this.#request(this.#proved, userId))
   }
 
   /**
-   * The user with this id as the database has it after this call, for requests that only name the user. Concurrent reads of a user
-   * are a single flight.
-   *
-   * @throws {DomainError} `storage_unavailable` like `find`.
+   * The user with this id as the database has it after this call. Every denial must rest on it, because another replica may have made the user a
+   * moment ago. It takes as long for a user in memory as for one who does not exist.
    */
-  read(userId: string): Promise<ServiceUser | undefined> {
-    return this.#request(this.#named, userId)
+  async read(userId: string): Promise<ServiceUser | undefined> {
+    this.#options.guard.assertFresh()
+    return await this.#request(this.#named, userId)
   }
 
-  /** The user with this id, if it is in memory. A miss is not counted. */
+  /** The user with this id, if it is in memory and memory is fresh. A miss is not counted. */
   recall(userId: string): ServiceUser | undefined {
-    const known = this.#ahead.get(userId)?.user ?? this.#users.get(userId)
+    const known = this.#options.guard.isFresh() ? this.#users.get(userId) : undefined
     if (known !== undefined) this.#hits++
     return known
   }
 
+  /** The ids of the users with this subject, two at most, if they are in memory and memory is fresh. */
+  recallSubject(subject: FederatedSubject): readonly string[] | undefined {
+    return this.#options.guard.isFresh() ? this.#subjects.get(keyOf(subject)) : undefined
+  }
+
+  /** The same as the database has them. */
+  async readSubject(subject: FederatedSubject): Promise<readonly string[]> {
+    this.#options.guard.assertFresh()
+    return await this.#ofSubject.request(keyOf(subject))
+  }
+
   /** Since the start, and now. */
   get counts(): IdentityCounts {
-    return { hits: this.#hits, misses: this.#misses, users: this.#users.size + this.#ahead.size }
+    return { hits: this.#hits, misses: this.#misses, users: this.#users.size }
   }
 
   /** The ids to ask for in the state that `replace` takes next: those that may have changed, the ones used last if there are many. */
   idsToRead(changes: IdentityChanges): string[] {
-    return [...this.#ahead.keys(), ...this.#users.changedBy(changes, MAX_READ_AGAIN - this.#ahead.size)]
+    return this.#changedBy(changes).slice(0, MAX_READ_AGAIN)
   }
 
-  /** A comparison with the database begins. */
-  beginComparison(): void {
-    this.#comparisons += 1
-  }
-
-  /** The comparison has found the revision that memory has. */
-  confirm(): void {
-    for (const [userId, entry] of this.#ahead) this.#settle(userId, entry)
-  }
-
-  /**
-   * Takes over another state, which was loaded with `idsToRead`. Users who may have changed and are not in it are forgotten.
-   */
+  /** Takes over another state, which was loaded with `idsToRead`. What may have changed and is not in it is forgotten. */
   replace({
     version,
     changedAt,
@@ -131,32 +124,30 @@ export class LiveIdentities {
     changes,
   }: Revision & Pick<InstanceState, 'users'> & { readonly changes: IdentityChanges }): void {
     this.#revision = { version, changedAt }
-    for (const userId of this.#users.changedBy(changes)) {
+    // The one used last comes last, so that it is still that.
+    for (const userId of this.#changedBy(changes).reverse()) {
       const user = users.get(userId)
-      if (user !== undefined) this.#users.update(user)
-      else this.#users.delete(userId)
+      if (user === undefined) this.#users.delete(userId)
+      else this.#users.set(userId, user)
     }
-    for (const [userId, entry] of this.#ahead) {
-      const user = users.get(userId)
-      if (user !== undefined && entry.version < version) this.#keep(user)
-      else this.#settle(userId, entry)
+    for (const [key, userIds] of [...this.#subjects.entries()]) {
+      if (mayBeOthers(key, userIds, changes)) this.#subjects.delete(key)
     }
   }
 
   /** Marks what is in memory as up to date at a revision that this process has made, and that changed no user. */
-  advance({ version, changedAt }: Revision): void {
-    this.#revision = { version, changedAt }
+  advance(revision: Revision): void {
+    this.#revision = revision
   }
 
-  /** Keeps a user of the revision that memory has now, and forgets one of another revision that a comparison should have found. */
-  #settle(userId: string, entry: AheadEntry): void {
-    if (isSameRevision(entry, this.#revision)) this.#keep(entry.user)
-    else if (entry.version <= this.#revision.version || entry.comparison < this.#comparisons) this.#ahead.delete(userId)
-  }
-
-  #keep(user: ServiceUser): void {
-    this.#ahead.delete(user.userId)
-    this.#users.set(user)
+  /** The ids of users in memory who may be others after these changes, the ones used last first if all have to be looked at. */
+  #changedBy(changes: IdentityChanges): string[] {
+    if (changes.kind === 'any') return [...this.#users.keys()]
+    const { userIds, projectIds } = changes
+    if (projectIds.size === 0) return [...userIds].filter((userId) => this.#users.has(userId))
+    return [...this.#users.entries()]
+      .filter(([userId, user]) => userIds.has(userId) || [...projectsOf(user)].some((id) => projectIds.has(id)))
+      .map(([userId]) => userId)
   }
 
   #request(reads: SingleFlightByKey<ServiceUser | undefined>, userId: string): Promise<ServiceUser | undefined> {
@@ -165,16 +156,35 @@ export class LiveIdentities {
   }
 
   async #read(userId: string): Promise<ServiceUser | undefined> {
-    const { version, changedAt, user } = await this.#reader.findServiceUser(userId)
-    const isCurrent = isSameRevision({ version, changedAt }, this.#revision)
-    // An answer that is older than memory may lack a change.
-    if (!isCurrent && version <= this.#revision.version) return user
-    if (version < (this.#ahead.get(userId)?.version ?? version)) return user
-    this.#ahead.delete(userId)
-    if (isCurrent && user !== undefined) this.#keep(user)
-    else this.#users.delete(userId)
-    if (!isCurrent && user !== undefined && this.#ahead.size < MAX_AHEAD)
-      this.#ahead.set(userId, { version, changedAt, user, comparison: this.#comparisons })
+    const { guard, reader } = this.#options
+    guard.assertReachable()
+    const { user, ...revision } = await reader.findServiceUser(userId)
+    if (!isSameRevision(revision, this.#revision)) return user
+    if (user === undefined) this.#users.delete(userId)
+    else this.#users.set(userId, user)
     return user
   }
+
+  async #readSubject(key: string): Promise<readonly string[]> {
+    const { guard, reader } = this.#options
+    guard.assertReachable()
+    const { userIds, ...revision } = await reader.findFederatedUsers(subjectOf(key))
+    if (isSameRevision(revision, this.#revision) && userIds.length > 0) this.#subjects.set(key, userIds)
+    return userIds
+  }
+}
+
+function mayBeOthers(key: string, userIds: readonly string[], changes: IdentityChanges): boolean {
+  if (changes.kind === 'any' || userIds.some((userId) => changes.userIds.has(userId))) return true
+  return changes.subjects.some((subject) => keyOf(subject) === key)
+}
+
+function keyOf({ issuerId, subject }: FederatedSubject): string {
+  return `${issuerId} ${subject}`
+}
+
+/** The id of an issuer has no space. */
+function subjectOf(key: string): FederatedSubject {
+  const end = key.indexOf(' ')
+  return { issuerId: key.slice(0, end), subject: key.slice(end + 1) }
 }

@@ -6,48 +6,42 @@ import { LRUCache } from 'lru-cache'
 import type { CredentialUses } from '../../domain/ports/records.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import type { Clock } from '../../domain/time.ts'
+import { repeat } from '../concurrency/repeat.ts'
 
 const MINUTE = 60_000
 
 /** How many unwritten uses are kept. The least recently used is evicted. */
-const DEFAULT_CAPACITY = 50_000
+const MAX_UNWRITTEN = 50_000
 
-/** What it needs. */
 export interface SecretUsesOptions {
   readonly store: Pick<CredentialUses, 'recordSecretUses'>
   /** Whether there is a database to write to. */
   readonly canWrite: () => boolean
   readonly clock: Pick<Clock, 'after'>
   readonly log: Log
-  readonly capacity?: number
 }
 
 export class SecretUses {
   readonly #options: SecretUsesOptions
   readonly #unwritten: LRUCache<string, Date>
-  #cancelTimer: (() => void) | undefined
-  #writing: Promise<void> = Promise.resolve()
-  #stopped = false
+  readonly #stopWriting: () => Promise<void>
   #minute = new Date(0)
 
   constructor(options: SecretUsesOptions) {
     this.#options = options
-    this.#unwritten = new LRUCache({ max: options.capacity ?? DEFAULT_CAPACITY })
+    this.#unwritten = new LRUCache({ max: MAX_UNWRITTEN })
+    this.#stopWriting = repeat(() => this.#write(), { clock: options.clock, everyMillis: MINUTE, first: 'later' })
   }
 
   /** Records a use, to the minute. It is written within a minute, and there is at most one write a minute. */
   note(secretId: string, at: Date): void {
     const minute = this.#minuteOf(at)
-    if (this.#unwritten.get(secretId) === minute) return
-    this.#unwritten.set(secretId, minute)
-    this.#schedule()
+    if (this.#unwritten.get(secretId) !== minute) this.#unwritten.set(secretId, minute)
   }
 
   /** Writes the rest. Uses whose write fails are lost, with a warning; those for which there is no database to write to, without one. */
   async stop(): Promise<void> {
-    this.#stopped = true
-    this.#cancelTimer?.()
-    await this.#writing
+    await this.#stopWriting()
     await this.#write()
   }
 
@@ -56,16 +50,6 @@ export class SecretUses {
     const begin = Math.floor(at.getTime() / MINUTE) * MINUTE
     if (begin !== this.#minute.getTime()) this.#minute = new Date(begin)
     return this.#minute
-  }
-
-  #schedule(): void {
-    if (this.#cancelTimer !== undefined || this.#stopped) return
-    this.#cancelTimer = this.#options.clock.after(MINUTE, () => {
-      this.#writing = this.#write().then(() => {
-        this.#cancelTimer = undefined
-        if (this.#unwritten.size > 0) this.#schedule()
-      })
-    })
   }
 
   async #write(): Promise<void> {

@@ -9,7 +9,7 @@ import type { ReplicaStore } from '../../domain/ports/records.ts'
 import type { Readiness } from '../../domain/ports/runtime.ts'
 import type { SeenReplicas } from '../../domain/replicas.ts'
 import type { Clock } from '../../domain/time.ts'
-import type { ReplicaIdentity } from '../replica/heartbeat-writer.ts'
+import type { ReplicaIdentity } from '../replica/heartbeats.ts'
 import type { Replica, ReplicaStatus } from '../replica/replica.ts'
 
 /** How long a list of the replicas is good for, in milliseconds: many open consoles cost no more than one. */

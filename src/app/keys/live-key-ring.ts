@@ -22,7 +22,7 @@ export class LiveKeyRing {
   readonly #listeners = new Set<(snapshot: KeySnapshot) => void>()
   #snapshot: KeySnapshot = { ring: [], signer: null }
   /** Shared by snapshots that are prepared at the same time, so that a private key is opened once. */
-  #opening: { readonly keyId: string; readonly signer: Promise<Signer | null> } | undefined
+  #opened: { readonly keyId: string; readonly signer: Promise<Signer | null> } | undefined
 
   constructor(signers: SignerFactory, log: Log) {
     this.#signers = signers
@@ -33,11 +33,10 @@ export class LiveKeyRing {
     return this.#snapshot
   }
 
-  /** Calls `listener` now and with each snapshot that differs, until the returned function is called. */
-  subscribe(listener: (snapshot: KeySnapshot) => void): () => void {
+  /** Calls `listener` now and with each snapshot that differs. */
+  subscribe(listener: (snapshot: KeySnapshot) => void): void {
     this.#listeners.add(listener)
     listener(this.#snapshot)
-    return () => this.#listeners.delete(listener)
   }
 
   /**
@@ -46,8 +45,15 @@ export class LiveKeyRing {
    * If the key cannot be opened, the snapshot has no signer: the key set stays published and no token is signed with a
    * key that is not the active one.
    */
-  async prepare(state: Pick<InstanceState, 'ring' | 'sealedActiveKey'>): Promise<KeySnapshot> {
-    return { ring: state.ring, signer: await this.#signerFor(state) }
+  async prepare({ ring, sealedActiveKey }: Pick<InstanceState, 'ring' | 'sealedActiveKey'>): Promise<KeySnapshot> {
+    const key = activeKey(ring)
+    if (key === undefined || sealedActiveKey === null) return { ring, signer: null }
+    if (this.#opened?.keyId !== key.keyId) this.#opened = { keyId: key.keyId, signer: this.#open(key, sealedActiveKey) }
+    const opened = this.#opened
+    const signer = await opened.signer
+    // It is tried again.
+    if (signer === null && this.#opened === opened) this.#opened = undefined
+    return { ring, signer }
   }
 
   /**
@@ -70,20 +76,6 @@ export class LiveKeyRing {
     // Stored last, so that after a failure the next call notifies every listener again.
     for (const listener of this.#listeners) listener(snapshot)
     this.#snapshot = snapshot
-  }
-
-  async #signerFor(state: Pick<InstanceState, 'ring' | 'sealedActiveKey'>): Promise<Signer | null> {
-    const key = activeKey(state.ring)
-    if (key === undefined || state.sealedActiveKey === null) return null
-    const open = this.#snapshot.signer
-    if (open !== null && open.key.keyId === key.keyId) return open
-    if (this.#opening?.keyId !== key.keyId) {
-      const signer = this.#open(key, state.sealedActiveKey).finally(() => {
-        this.#opening = undefined
-      })
-      this.#opening = { keyId: key.keyId, signer }
-    }
-    return this.#opening.signer
   }
 
   async #open(key: ActiveWebKey, sealedPrivateKey: string): Promise<Signer | null> {

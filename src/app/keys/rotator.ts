@@ -16,13 +16,14 @@ import type { Log } from '../../domain/ports/runtime.ts'
 import type { Clock } from '../../domain/time.ts'
 import { webKeyResource } from '../audit/audit-resources.ts'
 import type { AuditTrail } from '../audit/audit-trail.ts'
+import { repeat } from '../concurrency/repeat.ts'
 import type { Replica } from '../replica/replica.ts'
 import type { DecryptabilityCheck } from './decryptability-check.ts'
 
 /** How often the rotator looks for a step that is due, in milliseconds. It looks at memory only. */
 const LOOK_EVERY = 1000
 
-/** The jitter before a step, in milliseconds, so that replicas do not all generate a key for the same step. */
+/** The jitter between two looks, in milliseconds, so that replicas do not all generate a key for the same step. */
 const MAX_JITTER = 500
 
 /** The backoff after a look in which a step failed. `MAX_JITTER` comes on top. */
@@ -53,8 +54,7 @@ export class Rotator {
   #totalFailures = 0
   /** The initial keys that could not be opened when one of them was to sign. Another one is preferred to them. */
   #undecryptable: ReadonlySet<string> = new Set()
-  #cancel = () => {}
-  #running: Promise<void> = Promise.resolve()
+  #stopLooking = async () => {}
   #stopped = false
 
   constructor(options: RotatorOptions) {
@@ -62,14 +62,19 @@ export class Rotator {
   }
 
   start(): void {
-    this.#after(LOOK_EVERY)
+    const { clock } = this.#options
+    this.#stopLooking = repeat(() => this.#look(), {
+      clock,
+      everyMillis: LOOK_EVERY,
+      jitterMillis: MAX_JITTER,
+      first: 'later',
+    })
   }
 
   /** Makes no more steps. A step under way is awaited. */
   async stop(): Promise<void> {
     this.#stopped = true
-    this.#cancel()
-    await this.#running
+    await this.#stopLooking()
   }
 
   /** For the metrics. */
@@ -85,25 +90,9 @@ export class Rotator {
     }
   }
 
-  #after(milliseconds: number): void {
-    if (this.#stopped) return
-    this.#cancel = this.#options.clock.after(milliseconds, () => {
-      this.#running = this.#look().then(() => this.#after(LOOK_EVERY))
-    })
-  }
-
   /** Dates publications, and makes the steps whose time has come, if there are any. */
   async #look(): Promise<void> {
-    const { clock } = this.#options
     if (this.#due().length === 0) this.#failures = 0
-    if (this.#toMake().length === 0 && !this.#hasUnpublished()) return
-    await new Promise<void>((resolve) => {
-      const cancel = clock.after(Math.random() * MAX_JITTER, resolve)
-      this.#cancel = () => {
-        cancel()
-        resolve()
-      }
-    })
     await this.#publish()
     const steps = this.#toMake()
     let failed = false
@@ -131,7 +120,7 @@ export class Rotator {
   /** The steps that are due, also one that will fail. A replica that is not current, or on a standby, leaves them to others. */
   #due(): readonly PlannedStep[] {
     const { replica, limits, now } = this.#options
-    if (!this.#canChange()) return []
+    if (!replica.isWritable()) return []
     const { ring, rotation } = replica.status()
     const blocked = blockedStep(rotation, ring, limits)
     const planned = plannedSteps(rotation, ring, { ...limits, undecryptable: this.#undecryptable })
@@ -139,13 +128,9 @@ export class Rotator {
     return steps.filter(({ at }) => at <= now())
   }
 
-  #canChange(): boolean {
-    const { replica } = this.#options
-    return replica.isFresh() && replica.isWritable()
-  }
-
   #hasUnpublished(): boolean {
-    return this.#canChange() && unpublishedKeys(this.#options.replica.status().ring).length > 0
+    const { replica } = this.#options
+    return replica.isWritable() && unpublishedKeys(replica.status().ring).length > 0
   }
 
   /**

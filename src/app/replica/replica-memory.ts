@@ -6,12 +6,11 @@
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import type { Rotation } from '../../domain/keys/rotation.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../domain/keys/rotation-policy.ts'
-import type { InstanceReader, NeededIdentities } from '../../domain/ports/instance.ts'
+import type { InstanceReader } from '../../domain/ports/instance.ts'
 import type { StoredKeyChange } from '../../domain/ports/keys.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import { isSameRevision, type Revision } from '../../domain/revision.ts'
 import type { Clock } from '../../domain/time.ts'
-import type { FederatedSubjects } from '../federation/federated-subjects.ts'
 import type { LiveIdentities } from '../identities/live-identities.ts'
 import type { LiveKeyRing } from '../keys/live-key-ring.ts'
 
@@ -20,11 +19,9 @@ const NO_ROTATION: Rotation = { policy: { ...DEFAULT_ROTATION_POLICY, enabled: f
 
 const GONE_BACK = 'the database has gone back, as after a fail-over that lost changes: its state is taken over'
 
-/** What the memory is made of. */
 export interface ReplicaMemoryOptions {
   readonly keys: LiveKeyRing
   readonly identities: LiveIdentities
-  readonly subjects: FederatedSubjects
   readonly clock: Pick<Clock, 'monotonic'>
   readonly log: Log
 }
@@ -32,20 +29,17 @@ export interface ReplicaMemoryOptions {
 export class ReplicaMemory {
   readonly keys: LiveKeyRing
   readonly identities: LiveIdentities
-  readonly subjects: FederatedSubjects
-  readonly lag = new ChangeLag()
-  readonly #clock: Pick<Clock, 'monotonic'>
-  readonly #log: Log
+  readonly #options: ReplicaMemoryOptions
+  readonly #listeners = new Set<(lagSeconds: number | null) => void>()
   #rotation = NO_ROTATION
   #trustedIssuers: readonly TrustedIssuer[] = []
   #revision: Revision = { version: -1, changedAt: null }
+  #lagSeconds: number | null = null
 
-  constructor({ keys, identities, subjects, clock, log }: ReplicaMemoryOptions) {
-    this.keys = keys
-    this.identities = identities
-    this.subjects = subjects
-    this.#clock = clock
-    this.#log = log
+  constructor(options: ReplicaMemoryOptions) {
+    this.#options = options
+    this.keys = options.keys
+    this.identities = options.identities
   }
 
   get rotation(): Rotation {
@@ -60,30 +54,39 @@ export class ReplicaMemory {
     return this.#revision
   }
 
+  /** How long the last change that was loaded took to get here, at most; null if there has been none. */
+  get lagSeconds(): number | null {
+    return this.#lagSeconds
+  }
+
+  /** Calls `listener` after each change, with its lag if it was loaded, until the returned function is called. */
+  subscribe(listener: (lagSeconds: number | null) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
   /** Takes over the state of the database. What the reader or a listener of the keys throws passes through. */
   async load(reader: Pick<InstanceReader, 'loadSince'>): Promise<void> {
+    const { clock, log } = this.#options
     const before = this.#revision
-    const startedAt = this.#clock.monotonic()
-    let asked: Required<NeededIdentities> = { userIds: [], subjects: [] }
-    const state = await reader.loadSince(before, (changes) => {
-      asked = { userIds: this.identities.idsToRead(changes), subjects: this.subjects.subjectsToRead(changes) }
-      return asked
-    })
+    const startedAt = clock.monotonic()
+    const state = await reader.loadSince(before, (changes) => ({ userIds: this.identities.idsToRead(changes) }))
     const snapshot = await this.keys.prepare(state)
     // `adopt` has taken over a newer state in the meantime.
     if (this.#revision !== before && state.version <= this.#revision.version) return
     if (state.version <= before.version && !isSameRevision(state, before))
-      this.#log.warn({ before: before.version, now: state.version }, GONE_BACK)
+      log.warn({ before: before.version, now: state.version }, GONE_BACK)
     // Synchronous from here, so that no request sees the keys of one version and the users of another.
     // The revision comes last, so that a failure on the way is tried again.
     this.identities.replace(state)
-    this.subjects.replace(state, asked.subjects)
     this.keys.publish(snapshot)
     this.#rotation = state.rotation
     this.#trustedIssuers = state.trustedIssuers
     this.#revision = { version: state.version, changedAt: state.changedAt }
     if (before.version < 0 || state.changedAt === null) return
-    this.lag.observe(state.changedAt, state.clock.databaseTime, this.#clock.monotonic() - startedAt)
+    const age = state.clock.databaseTime.getTime() - state.changedAt.getTime() + clock.monotonic() - startedAt
+    this.#lagSeconds = Math.max(0, age) / 1000
+    this.#notify(this.#lagSeconds)
   }
 
   /**
@@ -96,39 +99,18 @@ export class ReplicaMemory {
     { ring, rotation, before, after }: StoredKeyChange<unknown>,
     sealed: ReadonlyMap<string, string> = new Map(),
   ): Promise<boolean> {
-    if (!isSameRevision(before, this.#revision)) return isSameRevision(after, this.#revision)
-    const snapshot = await this.keys.prepareOwn(ring, sealed)
+    const snapshot = isSameRevision(before, this.#revision) ? await this.keys.prepareOwn(ring, sealed) : undefined
     if (snapshot === undefined || !isSameRevision(before, this.#revision)) return isSameRevision(after, this.#revision)
     // Synchronous from here, as in `load`.
     this.keys.publish(snapshot)
     this.identities.advance(after)
-    this.subjects.advance(after)
     this.#rotation = rotation
     this.#revision = after
+    this.#notify(null)
     return true
   }
-}
 
-/** The replication lag: how long changes of other processes take to reach this one. */
-class ChangeLag {
-  readonly #listeners = new Set<(seconds: number) => void>()
-  #seconds: number | null = null
-
-  /** Of the last change, at most; null if there has been none. */
-  get seconds(): number | null {
-    return this.#seconds
-  }
-
-  /** Measures a change. @param sinceReading Milliseconds since the database's clock was read. */
-  observe(changedAt: Date, databaseTime: Date, sinceReading: number): void {
-    const seconds = Math.max(0, databaseTime.getTime() - changedAt.getTime() + sinceReading) / 1000
-    this.#seconds = seconds
-    for (const listener of this.#listeners) listener(seconds)
-  }
-
-  /** Calls `listener` with each, until the returned function is called. */
-  subscribe(listener: (seconds: number) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+  #notify(lagSeconds: number | null): void {
+    for (const listener of this.#listeners) listener(lagSeconds)
   }
 }

@@ -5,9 +5,7 @@
  * feed. `staleness-guard.ts` decides how long the replica goes on without it.
  */
 import { DomainError, isOutage, onStandby } from '../../domain/errors.ts'
-import type { FederatedSubject } from '../../domain/federation/federated-identity.ts'
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
-import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { KeyRing } from '../../domain/keys/key-ring.ts'
 import type { Rotation } from '../../domain/keys/rotation.ts'
 import type { ChangeFeed, InstanceReader } from '../../domain/ports/instance.ts'
@@ -16,17 +14,20 @@ import type { Log, Readiness } from '../../domain/ports/runtime.ts'
 import { HEARTBEAT_SECONDS, MIN_STANDBY_STALENESS_SECONDS } from '../../domain/replicas.ts'
 import { isSameRevision } from '../../domain/revision.ts'
 import type { Clock } from '../../domain/time.ts'
-import { FederatedSubjects } from '../federation/federated-subjects.ts'
-import { type IdentityCounts, LiveIdentities } from '../identities/live-identities.ts'
+import { repeat } from '../concurrency/repeat.ts'
+import { SingleFlight, Throttled } from '../concurrency/single-flight.ts'
+import { LiveIdentities } from '../identities/live-identities.ts'
 import { type KeySnapshot, LiveKeyRing } from '../keys/live-key-ring.ts'
 import { ClockOffset } from './clock-offset.ts'
 import { DatabaseRole } from './database-role.ts'
 import { assertSameIssuer } from './issuer.ts'
 import { ReplicaMemory } from './replica-memory.ts'
-import { SingleFlight, Throttled } from './single-flight.ts'
 import { StalenessGuard } from './staleness-guard.ts'
 import { UnreadableRows } from './unreadable-rows.ts'
-import { VersionPoller } from './version-poller.ts'
+
+/** How often versions are compared, in milliseconds, and the least number of comparisons within the greatest staleness. */
+const COMPARE_EVERY = 1000
+const COMPARISONS_WHILE_FRESH = 3
 
 /** The rate limit of comparisons that callers cause, for example with a forged token, in milliseconds. */
 const CONFIRM_EVERY = 100
@@ -75,36 +76,32 @@ export interface ReplicaStatus {
 }
 
 export class Replica {
+  readonly guard: StalenessGuard
+  readonly identities: LiveIdentities
   readonly #options: ReplicaOptions
   readonly #memory: ReplicaMemory
-  readonly #guard: StalenessGuard
   readonly #role: DatabaseRole
   readonly #clockOffset: ClockOffset
   readonly #loads = new SingleFlight(() => this.#load())
   readonly #confirmations: Throttled
-  readonly #poller: VersionPoller
+  #stopComparing = async () => {}
+  #unsubscribe = async () => {}
+  #stopped = false
 
   constructor(options: ReplicaOptions) {
-    const { reader, feed, signers, clock, log, maxReads, maxUsers, maxStalenessSeconds } = options
+    const { reader, signers, clock, log } = options
     this.#options = options
-    this.#guard = new StalenessGuard(options)
+    this.guard = new StalenessGuard(options)
     this.#role = new DatabaseRole(options)
     this.#clockOffset = new ClockOffset(options)
     this.#confirmations = new Throttled({ clock, everyMilliseconds: CONFIRM_EVERY, run: () => this.refresh() })
-    this.#poller = new VersionPoller({ feed, clock, maxStalenessSeconds, compare: () => this.refreshOrLog() })
     const rows = new UnreadableRows(options)
-    const findServiceUser: InstanceReader['findServiceUser'] = async (userId) => {
-      this.#guard.assertReachable()
-      return rows.refuse(() => reader.findServiceUser(userId))
-    }
-    const findFederatedUsers: InstanceReader['findFederatedUsers'] = async (subject) => {
-      this.#guard.assertReachable()
-      return reader.findFederatedUsers(subject)
-    }
+    const { findServiceUser, findFederatedUsers } = reader
+    const found = rows.around({ findServiceUser, findFederatedUsers })
+    this.identities = new LiveIdentities({ ...options, reader: found, guard: this.guard })
     this.#memory = new ReplicaMemory({
       keys: new LiveKeyRing(signers, log),
-      identities: new LiveIdentities({ findServiceUser }, { maxReads, capacity: maxUsers }),
-      subjects: new FederatedSubjects({ findFederatedUsers }),
+      identities: this.identities,
       clock,
       log,
     })
@@ -119,121 +116,53 @@ export class Replica {
   async start(): Promise<void> {
     await this.refresh()
     this.#assertStalenessSuitsRole()
-    const reason = this.#role.isStandby ? this.#guard.whyNotReady() : undefined
+    const reason = this.#role.isStandby ? this.guard.whyNotReady() : undefined
     if (reason !== undefined) throw new DomainError('storage_unavailable', reason)
-    this.#poller.start()
+    const { feed, clock, maxStalenessSeconds } = this.#options
+    this.#unsubscribe = feed.subscribe(() => void this.refreshOrLog())
+    const everyMillis = Math.min(COMPARE_EVERY, (maxStalenessSeconds * 1000) / COMPARISONS_WHILE_FRESH)
+    this.#stopComparing = repeat(() => this.refreshOrLog(), { clock, everyMillis, first: 'later' })
   }
 
   /** Stops following. A comparison under way is awaited. */
   async stop(): Promise<void> {
-    await this.#poller.stop()
+    this.#stopped = true
+    await Promise.all([this.#stopComparing(), this.#unsubscribe()])
     await this.#loads.settled()
   }
 
-  /**
-   * The newest key ring that this replica knows.
-   *
-   * @throws {DomainError} `storage_unavailable` if it has not been confirmed for too long.
-   */
+  /** The newest key ring that this replica knows. @throws {DomainError} `storage_unavailable` if memory is not fresh. */
   keys(): KeySnapshot {
-    this.#guard.assertFresh()
+    this.guard.assertFresh()
     return this.#memory.keys.current
-  }
-
-  /**
-   * A service user as this replica knows it.
-   *
-   * @throws {DomainError} `storage_unavailable` if that has not been confirmed for too long, or is not in memory and
-   * cannot be read.
-   */
-  async findServiceUser(userId: string): Promise<ServiceUser | undefined> {
-    this.#guard.assertFresh()
-    return this.#memory.identities.find(userId)
-  }
-
-  /**
-   * A service user as the database has it now. Every denial must rest on it, because another replica may have made the user a moment
-   * ago. It takes as long for a user in memory as for one who does not exist.
-   *
-   * @throws {DomainError} `storage_unavailable` if it cannot be read.
-   */
-  async readServiceUser(userId: string): Promise<ServiceUser | undefined> {
-    this.#guard.assertFresh()
-    return this.#memory.identities.read(userId)
-  }
-
-  /** A service user, if it is in memory and memory is fresh. */
-  recallServiceUser(userId: string): ServiceUser | undefined {
-    return this.#guard.isFresh() ? this.#memory.identities.recall(userId) : undefined
   }
 
   /** The trusted issuers, if memory is fresh; else none. */
   trustedIssuers(): readonly TrustedIssuer[] {
-    return this.#guard.isFresh() ? this.#memory.trustedIssuers : []
+    return this.guard.isFresh() ? this.#memory.trustedIssuers : []
   }
 
-  /** The ids of the users whom a subject names, if they are in memory and memory is fresh. */
-  recallFederatedUsers(subject: FederatedSubject): readonly string[] | undefined {
-    return this.#guard.isFresh() ? this.#memory.subjects.recall(subject) : undefined
+  /** Calls `listener` now and with each new key ring. */
+  onKeys(listener: (snapshot: KeySnapshot) => void): void {
+    this.#memory.keys.subscribe(listener)
   }
 
-  /** The same as the database has them now. @throws {DomainError} `storage_unavailable` if they cannot be read. */
-  async readFederatedUsers(subject: FederatedSubject): Promise<readonly string[]> {
-    this.#guard.assertFresh()
-    return this.#memory.subjects.read(subject)
-  }
-
-  /** Calls `listener` now and with each new key ring, until the returned function is called. */
-  onKeys(listener: (snapshot: KeySnapshot) => void): () => void {
-    return this.#memory.keys.subscribe(listener)
-  }
-
-  /** Calls `listener` with each change that this replica knows, until the returned function is called. */
-  onChange(listener: () => void): () => void {
-    const unsubscribes = [this.#memory.lag.subscribe(listener), this.#memory.keys.subscribe(() => listener())]
-    return () => {
-      for (const unsubscribe of unsubscribes) unsubscribe()
-    }
-  }
-
-  /** Calls `listener` with the lag of each change, in seconds, until the returned function is called. */
-  onLag(listener: (lagSeconds: number) => void): () => void {
-    return this.#memory.lag.subscribe(listener)
-  }
-
-  /** How long ago the database confirmed what is in memory. */
-  get stalenessSeconds(): number {
-    return this.#guard.stalenessSeconds
+  /**
+   * Calls `listener` with each change that this replica knows, until the returned function is called: with how long it took to get here, in
+   * seconds; null if it was made here and not read back.
+   */
+  onChange(listener: (lagSeconds: number | null) => void): () => void {
+    return this.#memory.subscribe(listener)
   }
 
   status(): ReplicaStatus {
-    const { keys, rotation, revision, lag } = this.#memory
-    const { stalenessSeconds, replayAgeSeconds, unreadableRow } = this.#guard
+    const { keys, rotation, revision, lagSeconds } = this.#memory
+    const { stalenessSeconds, replayAgeSeconds, unreadableRow } = this.guard
     const { ring } = keys.current
     const { version, changedAt } = revision
-    const ages = { stalenessSeconds, replayAgeSeconds, lagSeconds: lag.seconds }
+    const ages = { stalenessSeconds, replayAgeSeconds, lagSeconds }
     const clockOffsetSeconds = this.#clockOffset.seconds
     return { ring, rotation, version, changedAt, ...ages, clockOffsetSeconds, unreadableRow }
-  }
-
-  /** The hits and misses of the cache of service users. */
-  identityCounts(): IdentityCounts {
-    return this.#memory.identities.counts
-  }
-
-  /** Whether memory was confirmed recently enough to be served. */
-  isFresh(): boolean {
-    return this.#guard.isFresh()
-  }
-
-  /** Whether the database could be used at the last comparison. */
-  isReachable(): boolean {
-    return this.#guard.isReachable()
-  }
-
-  /** Whether memory had everything at the last comparison. */
-  isCurrent(): boolean {
-    return this.#guard.isCurrent()
   }
 
   /** Whether the database was a hot standby at the last comparison. */
@@ -243,7 +172,7 @@ export class Replica {
 
   /** Whether this replica can make changes, read them back, and have them dated right. All that changes the instance in the background asks this. */
   isWritable(): boolean {
-    return this.#guard.isCurrent() && !this.#role.isStandby && this.#clockOffset.isTolerable
+    return this.guard.isFresh() && this.guard.isCurrent() && !this.#role.isStandby && this.#clockOffset.isTolerable
   }
 
   /** @throws {DomainError} `primary_region`, `storage_unavailable`: the database was a standby at the last comparison. Every change of a caller asks this. */
@@ -251,24 +180,14 @@ export class Replica {
     if (this.#role.isStandby) throw onStandby(this.#options.primaryUrl ?? null)
   }
 
-  /** @throws {DomainError} `storage_unavailable` at once if the database is known to be out of reach. */
-  assertReachable(): void {
-    this.#guard.assertReachable()
-  }
-
-  /** @throws {DomainError} `storage_unavailable` unless memory has everything, and the database can be read. */
-  assertCurrent(): void {
-    this.#guard.assertCurrent()
-  }
-
   /** Whether tokens can be issued, and will be for longer than it takes to notice what is wrong. */
   readiness(): Readiness {
-    const reason = this.#guard.whyNotReady() ?? this.#clockOffset.whyNotReady()
+    const reason = this.guard.whyNotReady() ?? this.#clockOffset.whyNotReady()
     if (reason !== undefined) return { ready: false, reason }
     if (this.#memory.keys.current.signer === null)
       return { ready: false, reason: 'no web key is active, or the active one cannot be opened' }
-    const standby = this.#role.isStandby ? { stalenessSeconds: this.#guard.stalenessSeconds } : undefined
-    const warnings = [...this.#guard.warnings(), ...this.#clockOffset.warnings()]
+    const standby = this.#role.isStandby ? { stalenessSeconds: this.guard.stalenessSeconds } : undefined
+    const warnings = [...this.guard.warnings(), ...this.#clockOffset.warnings()]
     return { ready: true, warnings, ...(standby === undefined ? {} : { standby }) }
   }
 
@@ -287,9 +206,9 @@ export class Replica {
    * @throws {DomainError} `storage_unavailable` if the newest state is not known.
    */
   async confirm(): Promise<void> {
-    this.#guard.assertReachable()
+    this.guard.assertReachable()
     await this.#confirmations.request().catch(() => {})
-    this.#guard.assertCurrent()
+    this.guard.assertCurrent()
   }
 
   /**
@@ -340,19 +259,17 @@ export class Replica {
     let version: number | undefined
     let replayAge = 0
     try {
-      this.#memory.identities.beginComparison()
       const status = await reader.status()
       this.#clockOffset.observe(status.clock.offsetSeconds)
       replayAge = this.#role.observe(status, at)
       assertSameIssuer(status.issuer, issuer)
       version = isSameRevision(status, this.#memory.revision) ? undefined : status.version
-      if (version === undefined) this.#memory.identities.confirm()
-      else await this.#memory.load(reader)
+      if (version !== undefined) await this.#memory.load(reader)
     } catch (error) {
-      this.#guard.failed({ at, version, error })
+      this.guard.failed({ at, version, error })
       throw error
     }
-    this.#guard.confirmed(at, this.#role.isStandby ? replayAge : null)
+    this.guard.confirmed(at, this.#role.isStandby ? replayAge : null)
   }
 
   #assertStalenessSuitsRole(): void {
@@ -366,10 +283,10 @@ export class Replica {
 
   /** A failure is reported by the `refresh` that follows. */
   async #adopt(change: StoredKeyChange<unknown>, sealed?: ReadonlyMap<string, string>): Promise<boolean> {
-    return this.#guard.isCurrent() && (await this.#memory.adopt(change, sealed).catch(() => false))
+    return this.guard.isCurrent() && (await this.#memory.adopt(change, sealed).catch(() => false))
   }
 
   #logFailure(): void {
-    if (!this.#poller.isStopped) this.#guard.logFailure()
+    if (!this.#stopped) this.guard.logFailure()
   }
 }

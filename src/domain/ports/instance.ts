@@ -40,26 +40,23 @@ export interface InstanceState extends InstanceStatus {
   readonly trustedIssuers: readonly TrustedIssuer[]
   /** The users that were asked for and exist. */
   readonly users: ReadonlyMap<string, ServiceUser>
-  /** For each subject that was asked for, in that order, the users whom it names, like `findFederatedUsers`. */
-  readonly federatedUsers: readonly (readonly string[])[]
 }
 
-/** The identities to read with a state. */
+/** The users to read with a state. */
 export interface NeededIdentities {
   readonly userIds?: readonly string[]
-  readonly subjects?: readonly FederatedSubject[]
 }
 
 /** Consistent reads of the instance. Every method throws {DomainError} `storage_unavailable` like `KeyStore`. */
 export interface InstanceReader {
   /** At which change the instance is. */
   status(): Promise<InstanceStatus>
-  /** Everything that a replica serves, with these users and subjects, all as of the same version. */
+  /** Everything that a replica serves, with these users, all as of the same version. */
   load(needed?: NeededIdentities): Promise<InstanceState>
   /**
    * The same for a replica that has the instance as of `revision`.
    *
-   * @param choose Which users and subjects to read again, by what has changed since. It may be called more than once.
+   * @param choose Which users to read again, by what has changed since. It may be called more than once.
    */
   loadSince(
     revision: Revision,

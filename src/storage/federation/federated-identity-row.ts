@@ -39,22 +39,20 @@ export function toFederatedIdentity(
   return { ...facts, createdAt: new Date(json.creation_date) }
 }
 
-/** The ids of the users who have an identity with each of the subjects, two at most: more than one names no user. */
+/** The ids of the users who have an identity with this subject, two at most: more than one names no user. */
 export async function readFederatedUserIds(
   trx: Transaction<Tables>,
-  subjects: readonly FederatedSubject[],
-): Promise<string[][]> {
-  const issuerIds = subjects.map(({ issuerId }) => issuerId)
-  const names = subjects.map(({ subject }) => subject)
-  const { rows } = await sql<{ user_ids: string[] }>`
-    select array(
-      select distinct user_id from federated_identities
-      where issuer_id = asked.issuer_id and subject = asked.subject
-      limit 2
-    )::text[] as user_ids
-    from unnest(${issuerIds}::uuid[], ${names}::text[]) with ordinality as asked (issuer_id, subject, position)
-    order by asked.position`.execute(trx)
-  return rows.map(({ user_ids }) => user_ids)
+  { issuerId, subject }: FederatedSubject,
+): Promise<readonly string[]> {
+  const rows = await trx
+    .selectFrom('federated_identities')
+    .select('user_id')
+    .distinct()
+    .where('issuer_id', '=', issuerId)
+    .where('subject', '=', subject)
+    .limit(2)
+    .execute()
+  return rows.map(({ user_id }) => user_id)
 }
 
 /** Writes the differences, and returns whether there are any. An identity never changes. */

@@ -2,7 +2,6 @@
  * The `InstanceReader` on a database: every method reads one snapshot, in one transaction.
  */
 import type { Transaction } from 'kysely'
-import type { FederatedSubject } from '../../domain/federation/federated-identity.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { InstanceReader, InstanceState, InstanceStatus, NeededIdentities } from '../../domain/ports/instance.ts'
@@ -45,7 +44,7 @@ export function createInstanceReader({ db }: Pick<Database, 'db'>, macs: PublicK
     findFederatedUsers: (subject) =>
       snapshot(async (trx) => ({
         ...revisionOf(await readStatus(trx)),
-        userIds: (await readFederatedUsers(trx, [subject]))[0] ?? [],
+        userIds: await readFederatedUserIds(trx, subject),
       })),
   }
 }
@@ -62,7 +61,7 @@ interface Reading {
 async function readState(
   { trx, macs }: Reading,
   status: InstanceStatus,
-  { userIds = [], subjects = [] }: NeededIdentities,
+  { userIds = [] }: NeededIdentities,
 ): Promise<InstanceState> {
   return {
     ...status,
@@ -71,7 +70,6 @@ async function readState(
     rotation: await readRotation(trx),
     trustedIssuers: await readTrustedIssuers(trx, macs),
     users: await readUsers(trx, userIds, macs),
-    federatedUsers: await readFederatedUsers(trx, subjects),
   }
 }
 
@@ -87,17 +85,6 @@ async function readUsers(
     for (const [userId, user] of some) users.set(userId, user)
   }
   return users
-}
-
-/** In batches too. */
-async function readFederatedUsers(
-  trx: Transaction<Tables>,
-  subjects: readonly FederatedSubject[],
-): Promise<(readonly string[])[]> {
-  const userIds: (readonly string[])[] = []
-  for (let start = 0; start < subjects.length; start += ROWS_AT_ONCE)
-    userIds.push(...(await readFederatedUserIds(trx, subjects.slice(start, start + ROWS_AT_ONCE))))
-  return userIds
 }
 
 /** A serving process reads no other private key than the active one. */

@@ -9,7 +9,7 @@ import { observeGauge } from './observed-metrics.ts'
 
 /** Where the key ring comes from. */
 export interface KeySource {
-  onKeys(listener: (snapshot: KeySnapshot) => void): () => void
+  onKeys(listener: (snapshot: KeySnapshot) => void): void
 }
 
 const STATES: readonly WebKeyState[] = ['initial', 'active', 'inactive']

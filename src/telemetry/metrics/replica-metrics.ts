@@ -9,7 +9,7 @@ import { observeCounter, observeGauge } from './observed-metrics.ts'
 const MAX_ID_LENGTH = 100
 
 /** The part of a replica that is measured. */
-export type ReplicaSource = Pick<Replica, 'status' | 'readiness' | 'identityCounts'>
+export type ReplicaSource = Pick<Replica, 'status' | 'readiness' | 'identities'>
 
 /** Registers the metrics. `observe` registers those that need a replica. */
 export function measureReplica(registry: Registry) {
@@ -61,7 +61,7 @@ function observe(registry: Registry, replica: ReplicaSource): void {
     help: 'Look-ups of service users, by result: in memory, or read from the database.',
     labelNames: ['result'],
     read: () => {
-      const { hits, misses } = replica.identityCounts()
+      const { hits, misses } = replica.identities.counts
       return [
         { labels: { result: 'hit' }, value: hits },
         { labels: { result: 'miss' }, value: misses },
@@ -71,6 +71,6 @@ function observe(registry: Registry, replica: ReplicaSource): void {
   observeGauge(registry, {
     name: 'keyturn_identity_cache_entries',
     help: 'Service users in memory.',
-    read: () => replica.identityCounts().users,
+    read: () => replica.identities.counts.users,
   })
 }

@@ -324,7 +324,7 @@ describe('a rotator', () => {
     await replica.stop()
     // Nothing is compared any more, so what is known is too old from here on.
     clock.advance(MAX_STALENESS_SECONDS * SECOND + SECOND)
-    expect(replica.isFresh()).toBe(false)
+    expect(replica.guard.isFresh()).toBe(false)
     for (let second = 0; second < 5; second += 1) {
       clock.advance(SECOND)
       await new Promise((resolve) => setImmediate(resolve))

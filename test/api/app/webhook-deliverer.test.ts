@@ -118,7 +118,6 @@ function startDeliverer(store: WebhookStore = createWebhookStore(database)) {
       log,
     }),
     replica: {
-      isFresh: () => true,
       isWritable: () => true,
       refreshOrLog: async () => {},
     },

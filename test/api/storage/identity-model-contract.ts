@@ -196,11 +196,13 @@ async function stateOf(database: Database) {
   return { version, access: new Map([...users].map(([id, found]) => [id, accessOf(found)])) }
 }
 
+const FRESH = { isFresh: () => true, assertFresh: () => {}, assertReachable: () => {} }
+
 /** A replica that has all users in memory, and reads those again of which the database says that they may have changed. */
 async function replicaOf(database: Database) {
   const reader = createInstanceReader(database, TEST_MACS)
   await change(database, async () => {})
-  const identities = new LiveIdentities(reader)
+  const identities = new LiveIdentities({ reader, guard: FRESH })
   let revision: Revision = await reader.status()
   return {
     access: async () => {

@@ -89,7 +89,6 @@ async function startAccess() {
     sealedActiveKey: null,
     rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
     trustedIssuers: [],
-    federatedUsers: [],
     users: new Map(),
   })
   const reader: InstanceReader = {
@@ -177,8 +176,8 @@ describe('callers who prove themselves', () => {
     expect(await codeOf(bearer('a.b.c'))).toBe('ok')
     const release = Promise.withResolvers<void>()
     instance.holdUsers = release.promise
-    const flood = Array.from({ length: 1004 }, (_, i) => replica.readServiceUser(`invented-${i}`))
-    await expect(replica.readServiceUser('one-too-many')).rejects.toMatchObject({ code: 'storage_unavailable' })
+    const flood = Array.from({ length: 1004 }, (_, i) => replica.identities.read(`invented-${i}`))
+    await expect(replica.identities.read('one-too-many')).rejects.toMatchObject({ code: 'storage_unavailable' })
 
     const credential = { kind: 'personal_access_token', tokenId: 't', expiresAt: LATER } as const
     const before = { user: { ...newUser('u'), instanceRoles: [] }, credential, nextNonce: null }

@@ -67,7 +67,6 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
       rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
       trustedIssuers: [],
       users: new Map([...instance.users].filter(([userId]) => userIds.includes(userId))),
-      federatedUsers: [],
     }
   }
   const reader: InstanceReader = {
@@ -111,9 +110,9 @@ describe('a replica', () => {
     const { instance, replica, log } = createInstance()
     await replica.start()
     const seen: number[] = []
-    const lags: number[] = []
+    const lags: (number | null)[] = []
     replica.onKeys(({ ring }) => seen.push(ring.length))
-    replica.onLag((lag) => lags.push(lag))
+    replica.onChange((lag) => lags.push(lag))
     const { promise, resolve } = Promise.withResolvers<void>()
     instance.loading = promise
     instance.change(1)
@@ -127,7 +126,7 @@ describe('a replica', () => {
     expect(replica.status()).toMatchObject({ version: 1, ring })
     resolve()
     await loaded
-    expect({ seen, lags, log: log.lines }).toEqual({ seen: [0, 1], lags: [], log: [] })
+    expect({ seen, lags, log: log.lines }).toEqual({ seen: [0, 1], lags: [null], log: [] })
     await replica.stop()
   })
 
@@ -162,7 +161,7 @@ describe('a replica', () => {
       await replica.start()
       instance.change(1)
       instance.users.set('a', { ...USER, instanceRoles: ['IAM_OWNER'] })
-      expect((await replica.findServiceUser('a'))?.instanceRoles).toEqual(['IAM_OWNER'])
+      expect((await replica.identities.find('a'))?.instanceRoles).toEqual(['IAM_OWNER'])
 
       instance.version = 0
       instance.changedAt = new Date(0)
@@ -170,7 +169,7 @@ describe('a replica', () => {
       instance.changes = { kind: 'some', userIds: new Set(), projectIds: new Set(), subjects: [] }
       for (let i = 0; i < others; i += 1) instance.change(10 + i)
       await replica.refresh()
-      expect((await replica.findServiceUser('a'))?.instanceRoles).toEqual([])
+      expect((await replica.identities.find('a'))?.instanceRoles).toEqual([])
       await replica.stop()
     },
   )
@@ -195,7 +194,7 @@ describe('a replica', () => {
           'the clock of the database is 31 s ahead of that of this machine: check the time of both, the limit is 30 s',
       },
     })
-    expect(replica.isFresh()).toBe(true)
+    expect(replica.guard.isFresh()).toBe(true)
     await at(0)
     expect(log.lines).toEqual([
       expect.stringMatching(/^warn the clocks .* differ.*"offsetSeconds":-30/),
@@ -208,17 +207,17 @@ describe('a replica', () => {
     const { instance, replica, clock } = createInstance()
     await replica.start()
     instance.failure = unavailable()
-    expect(replica.isReachable()).toBe(true)
+    expect(replica.guard.isReachable()).toBe(true)
     await nextComparison(clock)
-    expect(replica.isReachable()).toBe(false)
-    expect(() => replica.assertReachable()).toThrow(unavailable())
-    await expect(replica.findServiceUser('new')).rejects.toMatchObject({ code: 'storage_unavailable' })
+    expect(replica.guard.isReachable()).toBe(false)
+    expect(() => replica.guard.assertReachable()).toThrow(unavailable())
+    await expect(replica.identities.find('new')).rejects.toMatchObject({ code: 'storage_unavailable' })
     expect(replica.readiness()).toEqual({ ready: false, reason: expect.stringContaining('no web key is active') })
 
     instance.failure = undefined
     await nextComparison(clock)
-    expect(replica.isReachable()).toBe(true)
-    expect(await replica.findServiceUser('new')).toBeUndefined()
+    expect(replica.guard.isReachable()).toBe(true)
+    expect(await replica.identities.find('new')).toBeUndefined()
     await replica.stop()
   })
 })
@@ -232,12 +231,16 @@ describe('a replica that knows of a version that it cannot take over', () => {
     instance.change(1)
     instance.unreadable = BAD_ROW
     await nextComparison(clock)
-    expect({ current: replica.isCurrent(), reachable: replica.isReachable(), fresh: replica.isFresh() }).toEqual({
+    expect({
+      current: replica.guard.isCurrent(),
+      reachable: replica.guard.isReachable(),
+      fresh: replica.guard.isFresh(),
+    }).toEqual({
       current: false,
       reachable: true,
       fresh: true,
     })
-    expect(() => replica.assertCurrent()).toThrow(DomainError)
+    expect(() => replica.guard.assertCurrent()).toThrow(DomainError)
     const because = (seconds: number) =>
       'version 1 of the instance is known and cannot be taken over, the log says why: ' +
       `tokens go on for 10 s, of which ${seconds} s have passed`
@@ -248,18 +251,22 @@ describe('a replica that knows of a version that it cannot take over', () => {
     ])
 
     for (let second = 0; second < 10; second += 1) await nextComparison(clock)
-    expect(replica.isFresh()).toBe(true)
+    expect(replica.guard.isFresh()).toBe(true)
     // Another change does not give it another ten seconds.
     instance.change(2)
     await nextComparison(clock)
-    expect(replica.isFresh()).toBe(false)
+    expect(replica.guard.isFresh()).toBe(false)
     expect(() => replica.keys()).toThrow(DomainError)
-    await expect(replica.readServiceUser('x')).rejects.toMatchObject({ code: 'storage_unavailable' })
+    await expect(replica.identities.read('x')).rejects.toMatchObject({ code: 'storage_unavailable' })
     expect(replica.readiness()).toMatchObject({ reason: because(11).replace('version 1', 'version 2') })
 
     instance.unreadable = undefined
     await nextComparison(clock)
-    expect({ current: replica.isCurrent(), fresh: replica.isFresh(), keys: replica.keys().ring.length }).toEqual({
+    expect({
+      current: replica.guard.isCurrent(),
+      fresh: replica.guard.isFresh(),
+      keys: replica.keys().ring.length,
+    }).toEqual({
       current: true,
       fresh: true,
       keys: 2,
