@@ -65,7 +65,7 @@ const MAX_WAITS = 3
 /** @throws {Error} that says what to do, if the port cannot be opened or the certificate cannot be used. */
 export async function listen(options: ListenOptions): Promise<Listener> {
   const { host, port, tls, limits } = options
-  const connections = new Connections(limits.maxConnections)
+  const connections = new Connections()
   const { server, http2, unwatch } = await createServers(options, connections)
   let inFlight = 0
   /** Sockets with a request that was badly framed. What Node parses after it may be a part of its body (request smuggling). */

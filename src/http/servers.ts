@@ -11,12 +11,10 @@ import {
   type Http2SecureServer,
   type Http2Server,
   type ServerOptions as Http2ServerOptions,
-  type ServerHttp2Session,
 } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Connections } from './connections/connections.ts'
 import type { Limits } from './connections/limits.ts'
-import { switchProtocol } from './connections/protocol-switch.ts'
 import type { ListenOptions } from './listener.ts'
 import { authoritiesIn, type Certificate, readCertificate, type TlsFiles, watchCertificate } from './tls/tls-files.ts'
 
@@ -26,6 +24,9 @@ import { authoritiesIn, type Certificate, readCertificate, type TlsFiles, watchC
  * have.
  */
 const ASKING = { ca: [], secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION }
+
+/** With prior knowledge (RFC 9113 §3.3). */
+const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1')
 
 /** The servers of a port. */
 export interface Servers {
@@ -42,7 +43,9 @@ export async function createServers(options: ListenOptions, connections: Connect
   const { tls, limits } = options
   const servers = tls === null ? cleartextServers(limits, connections) : await secureServer(options, tls, connections)
   const server = servers.server as Server
-  server.prependListener('connection', (socket) => connections.add(socket))
+  server.prependListener('connection', (socket) => connections.accept(socket))
+  servers.http2.on('session', (session) => connections.addSession(session, limits.idleTimeout))
+  server.maxConnections = limits.maxConnections
   server.headersTimeout = limits.headTimeout
   server.requestTimeout = limits.requestTimeout
   server.keepAliveTimeout = limits.keepAliveTimeout
@@ -54,10 +57,10 @@ function cleartextServers(limits: Limits, connections: Connections): Servers {
   // The HTTP/1.1 server has the port, because Node enforces timeouts only in a listening server.
   const http1 = createServer(http1Options(limits))
   const http2 = createHttp2Server(http2Options(limits))
-  watchSessions(http2, 'connection', { connections, limits })
   const accepting = http1.listeners('connection') as ((socket: Socket) => void)[]
   http1.removeAllListeners('connection')
   http1.on('connection', (socket) => {
+    connections.add(socket)
     switchProtocol(socket, limits.headTimeout, {
       http1: () => {
         for (const accept of accepting) accept.call(http1, socket)
@@ -89,8 +92,7 @@ async function secureServer(
     allowHTTP1: true,
     handshakeTimeout: limits.headTimeout,
   } as Parameters<typeof createSecureServer>[0])
-  watchSessions(server, 'secureConnection', { connections, limits })
-  server.prependListener('secureConnection', (socket) => connections.addSecure(socket))
+  server.prependListener('secureConnection', (socket) => connections.add(socket))
   let trusted = authoritiesIn(initial.ca)
   const unwatch = watchCertificate(files, log, (certificate) => {
     server.setSecureContext(contextOf(certificate))
@@ -102,25 +104,50 @@ async function secureServer(
   return { server, http2: server, unwatch }
 }
 
-/** @param event Makes an HTTP/2 session in a later listener. */
-function watchSessions(
-  server: Http2Server | Http2SecureServer,
-  event: 'connection' | 'secureConnection',
-  { connections, limits }: { readonly connections: Connections; readonly limits: Limits },
+/**
+ * Reads the first bytes of a cleartext connection, puts them back and passes it to one of the handlers.
+ *
+ * @param timeout How long the client may take to send enough bytes, in milliseconds.
+ */
+function switchProtocol(
+  socket: Socket,
+  timeout: number,
+  handlers: Readonly<Record<'http1' | 'http2', (socket: Socket) => void>>,
 ): void {
-  let latest: Socket
-  server.prependListener(event, (socket: Socket) => {
-    latest = socket
-  })
-  server.on('session', (session: ServerHttp2Session) => connections.addSession(session, latest, limits.idleTimeout))
+  let received = Buffer.alloc(0)
+  const timer = setTimeout(() => socket.destroy(), timeout)
+
+  const stop = () => {
+    clearTimeout(timer)
+    socket.off('readable', read)
+    socket.off('error', stop)
+    socket.off('close', stop)
+    socket.off('end', close)
+  }
+  // The server accepts half-open connections, so one that ends before its protocol is known must be closed here.
+  const close = () => socket.destroy()
+  const read = () => {
+    for (let chunk: Buffer | null = socket.read(); chunk !== null; chunk = socket.read()) {
+      received = Buffer.concat([received, chunk])
+    }
+    const compared = Math.min(received.length, PREFACE.length)
+    const mayBeHttp2 = received.subarray(0, compared).equals(PREFACE.subarray(0, compared))
+    if (mayBeHttp2 && compared < PREFACE.length && !socket.readableEnded) return
+
+    stop()
+    socket.unshift(received)
+    handlers[mayBeHttp2 ? 'http2' : 'http1'](socket)
+  }
+  socket.on('readable', read)
+  socket.on('error', stop)
+  socket.on('close', stop)
+  socket.on('end', close)
 }
 
 function http1Options(limits: Limits): ServerOptions {
   return {
     connectionsCheckingInterval: limits.checkInterval,
     maxHeaderSize: limits.maxHeadBytes,
-    // The router checks it, and refuses in the format of all other errors.
-    requireHostHeader: false,
     keepAlive: true,
     keepAliveInitialDelay: limits.keepAliveTimeout,
   }

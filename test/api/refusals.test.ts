@@ -147,15 +147,6 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
     says: /POST/,
     answers: { allow: 'POST, OPTIONS' },
   },
-  'a host that is none': {
-    method: 'GET',
-    path: JWKS,
-    headers: { host: 'a b' },
-    status: 400,
-    error: ['oauth', 'invalid_request'],
-    says: /Host/,
-    only: 'HTTP/1.1',
-  },
   'a form that is too long': {
     method: 'POST',
     path: TOKEN,

@@ -1,8 +1,5 @@
 /**
- * The open connections of a server, over all protocols: which ones have requests in flight, eviction at the limit, and graceful shutdown.
- *
- * A new connection at the limit evicts the oldest one without a request in flight, so that connections that send nothing, or a head byte by
- * byte, keep nobody out.
+ * The open connections of a server, over all protocols: which ones have requests in flight, and graceful shutdown.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest, ServerHttp2Session } from 'node:http2'
@@ -23,32 +20,26 @@ const SHUTDOWN_NOTICE = Buffer.from('000008' + '07' + '00' + '00000000' + '7ffff
 /** A socket, of TCP or TLS, or an HTTP/2 session. */
 type Transport = object & { [CONNECTION]?: Connection }
 
-/** An open connection. */
+/** A connection that speaks HTTP. */
 export interface Connection {
-  /** Of TCP, also below TLS. */
+  /** Of TLS, if that is there. */
   readonly socket: Socket
   session: ServerHttp2Session | null
   /** Since then it may be closed for being idle while the server stops, in milliseconds of `performance.now()`. */
   idleFrom: number
-  hasRequested: boolean
   isNotified: boolean
   requestsInFlight: number
 }
 
 export class Connections {
-  readonly #max: number
-  /** By the addresses of both ends, oldest first. */
-  readonly #open = new Map<string, Connection>()
+  /** Of TCP, also below TLS. */
+  readonly #sockets = new Set<Socket>()
+  readonly #open = new Set<Connection>()
   #isDraining = false
-
-  /** @param max At the same time. */
-  constructor(max: number) {
-    this.#max = max
-  }
 
   /** How many are open. */
   get size(): number {
-    return this.#open.size
+    return this.#sockets.size
   }
 
   /** Whether clients are asked to connect elsewhere. */
@@ -56,40 +47,26 @@ export class Connections {
     return this.#isDraining
   }
 
-  /** Takes a new TCP connection. At the limit it evicts another one, or is closed if all others have requests in flight. */
-  add(socket: Socket): void {
-    const addresses = addressesOf(socket)
-    // A client that resets a connection can connect from the same port before its socket emitted `close`.
-    this.#open.get(addresses)?.socket.destroy()
-    this.#open.delete(addresses)
-    const connection: Connection = {
-      socket,
-      session: null,
-      idleFrom: performance.now() + STOP_TIMEOUT,
-      hasRequested: false,
-      isNotified: false,
-      requestsInFlight: 0,
-    }
-    this.#open.set(addresses, connection)
-    attach(socket, connection)
-    socket.once('close', () => {
-      if (this.#open.get(addresses) === connection) this.#open.delete(addresses)
-    })
-    if (this.#open.size > this.#max) this.#evictFor(connection)
+  /** Takes a new TCP connection. */
+  accept(socket: Socket): void {
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
   }
 
-  /** Finds the connection of a TLS socket, which is another object than the TCP socket below it. */
-  addSecure(socket: Socket): void {
-    const connection = this.#open.get(addressesOf(socket))
-    if (connection === undefined) socket.destroy()
-    else attach(socket, connection)
+  /** Takes a socket on which HTTP is spoken from now on. */
+  add(socket: Socket & Transport): void {
+    const idleFrom = performance.now() + STOP_TIMEOUT
+    const connection = { socket, session: null, idleFrom, isNotified: false, requestsInFlight: 0 }
+    this.#open.add(connection)
+    socket[CONNECTION] = connection
+    socket.once('close', () => this.#open.delete(connection))
   }
 
-  /** Makes the connection of a socket an HTTP/2 session. @param idleTimeout Without any traffic, in milliseconds. */
-  addSession(session: ServerHttp2Session, socket: Transport, idleTimeout: number): void {
-    const connection = socket[CONNECTION]
+  /** Makes the connection of its socket an HTTP/2 session. @param idleTimeout Without any traffic, in milliseconds. */
+  addSession(session: ServerHttp2Session & Transport, idleTimeout: number): void {
+    const connection = (session.socket as Transport)[CONNECTION]
     if (connection === undefined) return
-    attach(session, connection)
+    session[CONNECTION] = connection
     connection.session = session
     session.setTimeout(idleTimeout, () => {
       if (connection.requestsInFlight === 0) close(connection)
@@ -102,7 +79,6 @@ export class Connections {
     const connection = transport?.[CONNECTION]
     if (connection === undefined) return undefined
     connection.requestsInFlight += 1
-    connection.hasRequested = true
     if (this.#isDraining) notify(connection)
     return connection
   }
@@ -112,16 +88,16 @@ export class Connections {
     if (connection !== undefined) connection.requestsInFlight -= 1
   }
 
-  /** Asks HTTP/2 clients to connect elsewhere, and goes on serving them. */
+  /** Asks HTTP/2 clients to connect elsewhere, and goes on serving them. New ones are asked with their first request: otherwise they would only reconnect at once. */
   drain(): void {
     this.#isDraining = true
-    for (const connection of this.#open.values()) notify(connection)
+    for (const connection of this.#open) notify(connection)
   }
 
   /** Closes HTTP/2 sessions gracefully: streams that were opened before the final GOAWAY are answered. */
   closeSessions(): void {
     this.drain()
-    for (const connection of this.#open.values()) {
+    for (const connection of this.#open) {
       const { session, isNotified } = connection
       if (session === null || session.destroyed || session.closed) continue
       connection.idleFrom = performance.now() + STOP_TIMEOUT
@@ -133,26 +109,14 @@ export class Connections {
   /** Closes the connections without a request in flight, also those with half a request head. New ones have some time for their first request. */
   closeIdle(): void {
     const now = performance.now()
-    for (const connection of this.#open.values()) {
-      const { session, hasRequested, idleFrom, requestsInFlight } = connection
-      const isIdle = (session === null && hasRequested) || now > idleFrom
-      if (requestsInFlight === 0 && isIdle) close(connection)
+    for (const connection of this.#open) {
+      if (connection.requestsInFlight === 0 && now > connection.idleFrom) close(connection)
     }
   }
 
   /** Closes all connections at once. */
   destroy(): void {
-    for (const { socket } of this.#open.values()) socket.destroy()
-  }
-
-  #evictFor(newest: Connection): void {
-    for (const [addresses, connection] of this.#open) {
-      if (connection.requestsInFlight > 0) continue
-      this.#open.delete(addresses)
-      if (connection === newest) connection.socket.destroy()
-      else close(connection)
-      return
-    }
+    for (const socket of this.#sockets) socket.destroy()
   }
 }
 
@@ -163,19 +127,11 @@ function close({ socket, session }: Connection): void {
   setImmediate(() => socket.destroy())
 }
 
-/** Sends the first GOAWAY. A client without a request yet would only reconnect at once. */
+/** Sends the first GOAWAY. */
 function notify(connection: Connection): void {
-  const { session, socket, hasRequested, isNotified } = connection
+  const { session, socket, isNotified } = connection
   // A TLS socket of Node takes one write at a time, and writes of the session bypass it.
-  if (session === null || !hasRequested || isNotified || session.encrypted || !socket.writable) return
+  if (session === null || isNotified || session.encrypted || !socket.writable) return
   connection.isNotified = true
   socket.write(SHUTDOWN_NOTICE)
-}
-
-function attach(transport: Transport, connection: Connection): void {
-  transport[CONNECTION] = connection
-}
-
-function addressesOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
-  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
 }

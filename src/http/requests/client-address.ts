@@ -4,12 +4,10 @@
  * Every client can send `X-Forwarded-For`. Each proxy appends the address of its peer, so the header is read from right to left,
  * and only as far as trusted proxies have written it.
  */
-import { BlockList, isIP, isIPv4, SocketAddress } from 'node:net'
+import { BlockList, isIP, isIPv4 } from 'node:net'
 
 /** The most entries that are read. */
 const MAX_HOPS = 20
-
-const MAPPED = '::ffff:'
 
 /** Returns the address of the client. @param peer The address of the connection. @param forwardedFor `X-Forwarded-For`. */
 export type AddressReader = (peer: string | undefined, forwardedFor: string | undefined) => string
@@ -57,23 +55,9 @@ function toBlockList(networks: readonly string[]): BlockList {
   return list
 }
 
-/**
- * An IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2) as IPv4, in every spelling: an IPv6 socket has `::ffff:192.0.2.1` for an IPv4
- * client, and proxies may write `::ffff:c000:201`.
- */
+/** An IPv4 client of an IPv6 socket as IPv4 (RFC 4291 §2.5.5.2), in the spelling of Node's sockets. */
 function withoutMapping(address: string): string {
-  if (!/^[0:]+:ffff:/i.test(address)) return address
-  // The first spelling is that of Node's sockets. Parsing another one takes 20 times as long.
-  return mappedAddress(address) ?? (isIP(address) === 6 ? mappedAddress(canonical(address)) : undefined) ?? address
-}
-
-function mappedAddress(address: string): string | undefined {
-  const inner = address.slice(MAPPED.length)
-  return address.startsWith(MAPPED) && isIPv4(inner) ? inner : undefined
-}
-
-function canonical(address: string): string {
-  return new SocketAddress({ address: withoutZone(address), family: 'ipv6' }).address
+  return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address
 }
 
 function withoutZone(address: string): string {

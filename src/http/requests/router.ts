@@ -1,5 +1,5 @@
 /**
- * Routes requests by path or path template, with what all routes share: request id, host check, body size limit, CORS, and a response when a handler
+ * Routes requests by path or path template, with what all routes share: request id, body size limit, CORS, and a response when a handler
  * fails.
  */
 import { randomUUID } from 'node:crypto'
@@ -8,7 +8,6 @@ import { type HeaderList, setHeaders } from '../../domain/header-list.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import { allowOrigin, answerPreflight, type CorsPolicy } from './cors.ts'
 import { cutOff, type Handler, HSTS, NO_SNIFF, REQUEST_ID, type Refusal, type Refuse, refuse } from './exchange.ts'
-import { hostProblem, type Origin } from './host.ts'
 import type { RequestContexts, RequestFacts } from './request-context.ts'
 
 /** Answers a request. @param headers Of every response of its route. They are set already, unless `sendsHeaders`. */
@@ -76,8 +75,8 @@ const ANY_SEGMENT = '{id}'
 
 const HARMLESS_ID = /^[A-Za-z0-9._-]{1,64}$/
 
-/** A server must accept the absolute form of a request target (RFC 9112 §3.2.2). */
-const ABSOLUTE_FORM = /^(https?):\/\/([^/?#]*)(.*)$/i
+/** What stands before the path in the absolute form of a request target, which a server must accept (RFC 9112 §3.2.2). */
+const ORIGIN = /^https?:\/\/[^/?#]*/i
 
 /** Node accepts any token as a method over HTTP/2. */
 const KNOWN_METHODS = new Set(METHODS)
@@ -106,8 +105,7 @@ export function createRouter(options: RouterOptions): Handler {
     const startedAt = performance.now()
     contexts.begin(req)
     const given = req.url ?? ''
-    const absolute = given.startsWith('/') ? null : ABSOLUTE_FORM.exec(given)
-    const url = absolute === null ? given : originForm(absolute)
+    const url = given.startsWith('/') ? given : given.replace(ORIGIN, '')
     req.url = url
     const query = url.indexOf('?')
     const path = query < 0 ? url : url.slice(0, query)
@@ -145,8 +143,8 @@ export function createRouter(options: RouterOptions): Handler {
       refuseAt(path)(res, { status: 500, code: 'server_error', description })
     }
     try {
-      const origin = originOf(absolute)
-      const answering = dispatch(req, res, { path, route, headers, fallback, refuseAt, maxBodyBytes, origin })
+      const longest = route?.maxBodyBytes ?? maxBodyBytes
+      const answering = dispatch(req, res, { route, headers, fallback, refuse: refuseAt(path), longest })
       // Without `await`, which would delay responses of synchronous handlers.
       return answering instanceof Promise ? answering.catch(fail) : undefined
     } catch (error) {
@@ -155,38 +153,26 @@ export function createRouter(options: RouterOptions): Handler {
   }
 }
 
+/** What a request is answered with. */
+interface Dispatch extends Pick<RouterOptions, 'fallback'> {
+  readonly route: Route | undefined
+  readonly headers: HeaderList
+  readonly refuse: Refuse
+  /** The longest body, in bytes. */
+  readonly longest: number
+}
+
 /** Returns a promise only if the handler does. */
 function dispatch(
   req: IncomingMessage,
   res: ServerResponse,
-  {
-    path,
-    route,
-    headers,
-    fallback,
-    refuseAt,
-    maxBodyBytes,
-    origin,
-  }: {
-    readonly path: string
-    readonly route: Route | undefined
-    readonly headers: HeaderList
-    readonly fallback: Fallback
-    readonly refuseAt: (path: string) => Refuse
-    readonly maxBodyBytes: number
-    readonly origin: Origin | undefined
-  },
+  { route, headers, fallback, refuse, longest }: Dispatch,
 ): void | Promise<void> {
   const handler = route === undefined ? undefined : handlerOf(route, req)
-  const badHost = hostProblem(req, origin)
-  const longest = route?.maxBodyBytes ?? maxBodyBytes
   const isTooLong = Number(req.headers['content-length'] ?? 0) > longest
-  if (route?.sendsHeaders === true && handler !== undefined && badHost === undefined && !isTooLong)
-    return handler(req, res, headers)
+  if (route?.sendsHeaders === true && handler !== undefined && !isTooLong) return handler(req, res, headers)
 
   setHeaders(res, headers)
-  const refuse = refuseAt(path)
-  if (badHost !== undefined) return refuse(res, { status: 400, code: 'invalid_request', description: badHost })
   // Node reads and drops the body, within the request timeout. If the connection were closed while the client is still sending, the
   // client would lose the response (RFC 9112 §9.6).
   if (isTooLong) return refuse(res, tooLong(longest))
@@ -228,17 +214,6 @@ function idOfClient({ headers }: IncomingMessage): string | undefined {
 function tooLong(maxBodyBytes: number): Refusal {
   const description = `the request body is longer than ${maxBodyBytes} bytes`
   return { status: 413, code: 'invalid_request', description }
-}
-
-/** The path and query of a target in absolute form (RFC 9110 §4.2.3: an empty path is "/"). */
-function originForm([, , , rest = '']: RegExpExecArray): string {
-  return rest.startsWith('/') ? rest : `/${rest}`
-}
-
-function originOf(absolute: RegExpExecArray | null): Origin | undefined {
-  if (absolute === null) return undefined
-  const [, scheme = '', authority = ''] = absolute
-  return { scheme: scheme.toLowerCase(), authority }
 }
 
 /** A body of HTTP/2 needs no header. */

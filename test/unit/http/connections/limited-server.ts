@@ -4,19 +4,11 @@
 import { once } from 'node:events'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from 'node:http2'
 import { connect, type Socket } from 'node:net'
-import { join } from 'node:path'
-import { connect as connectTls } from 'node:tls'
 import { DEFAULT_LIMITS, type Limits } from '../../../../src/http/connections/limits.ts'
 import { type Listener, listen } from '../../../../src/http/listener.ts'
 import type { Handler } from '../../../../src/http/requests/exchange.ts'
 import { createRecordingLog } from '../../../support/log.ts'
 
-const FIXTURES = join(import.meta.dirname, '../../../support/tls')
-export const TLS = {
-  certFile: join(FIXTURES, 'first.cert.pem'),
-  keyFile: join(FIXTURES, 'first.key.pem'),
-  clientCaFile: null,
-}
 export const MAX = 3
 export const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
 
@@ -50,14 +42,13 @@ function nextTurn(): Promise<unknown> {
 
 export async function start(
   { handler }: { handler: Handler } = new Held(),
-  tls: typeof TLS | null = null,
   others: Partial<Limits> = {},
 ): Promise<void> {
   const limits = { ...DEFAULT_LIMITS, maxConnections: MAX, ...others }
-  listener = await listen({ host: '127.0.0.1', port: 0, tls, limits, log: createRecordingLog(), handler })
+  listener = await listen({ host: '127.0.0.1', port: 0, tls: null, limits, log: createRecordingLog(), handler })
 }
 
-/** A connection in cleartext or with TLS, and whether it has been closed. */
+/** A connection, and whether it has been closed. */
 export class Client {
   readonly socket: Socket
   received = ''
@@ -77,12 +68,6 @@ export class Client {
     return client
   }
 
-  static async openTls(): Promise<Client> {
-    const client = new Client(connectTls({ port: listener.port, host: '127.0.0.1', rejectUnauthorized: false }))
-    await once(client.socket, 'secureConnect')
-    return client
-  }
-
   /** Sends a request and waits until the response ends with `answer`. */
   async ask(request: string, answer = 'answer'): Promise<this> {
     this.received = ''
@@ -97,7 +82,7 @@ export class Client {
 }
 
 export async function session(): Promise<ClientHttp2Session> {
-  const client = connectHttp2(listener.url, { rejectUnauthorized: false })
+  const client = connectHttp2(listener.url)
   client.on('error', () => {})
   opened.push(client)
   await once(client, 'remoteSettings')

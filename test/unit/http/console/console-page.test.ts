@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { DEFAULT_LIMITS } from '../../../../src/http/connections/limits.ts'
 import { consolePageRoutes, readBuiltConsole } from '../../../../src/http/console/console-page.ts'
@@ -75,9 +75,8 @@ describe('the page of the console', () => {
   })
 
   it.each([
-    ['br', 'gzip, deflate, br, zstd', 'br', brotliDecompressSync],
-    ['gzip', 'gzip, br;q=0', 'gzip', gunzipSync],
-    ['nothing', 'br;q=0.0, identity', undefined, (body: Buffer) => body],
+    ['gzip', 'deflate, gzip, br', 'gzip', gunzipSync],
+    ['nothing', 'br, gzip ;q=0.0, identity', undefined, (body: Buffer) => body],
     ['nothing without being asked', undefined, undefined, (body: Buffer) => body],
   ])('has files that may be kept for a year, compressed with %s', async (_, accepted, coding, decode) => {
     const path = `${url}/console/assets/main-a1.js`
