@@ -298,6 +298,20 @@ describe('a user without a role', () => {
     expect(timestampDate(secret!.expirationDate!)).toEqual(timestampDate(latest))
   })
 
+  it('makes 30 changes at once and then few, and holds up no administrator', async () => {
+    const { userId, users } = await newCaller()
+    await admin.users.generateClientSecret({ userId })
+    for (let times = 0; times < 15; times += 1) {
+      const { secret } = await users.generateClientSecret({ userId })
+      await users.deleteClientSecret({ userId, secretId: secret!.secretId })
+    }
+    expect(await refusalOf(users.generateClientSecret({ userId }))).toMatchObject({
+      code: 'ResourceExhausted',
+      reason: 'SELF_SERVICE_LIMIT_REACHED',
+    })
+    await admin.users.generateClientSecret({ userId })
+  })
+
   it('is bound by that also with a role that is not over its own project', async () => {
     const { userId, users } = await newCaller([[own, PROJECT_OWNER]], [InstanceRole.IAM_KEY_OPERATOR])
     expect(await refusalOf(users.generateClientSecret({ userId }))).toMatchObject({ reason: 'CLIENT_SECRET_MISSING' })

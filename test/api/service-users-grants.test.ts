@@ -166,9 +166,11 @@ describe('the last enabled owner', () => {
     await expectToStay(ownerId)
   })
 
-  it('stays although a disabled user is an owner too', async () => {
+  it('stays although a disabled user is an owner too, and another user a viewer', async () => {
     await admin.users.setInstanceRoles({ userId, instanceRoles: [IAM_OWNER] })
     await admin.users.disableServiceUser({ userId })
+    const { serviceUser: viewer } = await admin.users.createServiceUser({ projectId, name: 'viewer' })
+    await admin.users.setInstanceRoles({ userId: viewer!.userId, instanceRoles: [IAM_OWNER_VIEWER] })
     await expectToStay(ownerId)
     await admin.users.deleteServiceUser({ userId })
   })

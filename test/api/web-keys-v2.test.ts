@@ -53,6 +53,7 @@ describe('the web key service, version 2', () => {
     for (const { keyId } of left) await client.revokeWebKey({ keyId })
     const created = (await client.createWebKey({ config: ED25519 })).webKey!
     expect(created).toMatchObject({ algorithm: 'EdDSA', state: WebKeyState.INITIAL, hasPrivateKey: true })
+    expect(created.publicationDate).toBeDefined()
     expect((await client.getWebKey({ keyId: created.keyId })).webKey).toEqual(created)
 
     const [before] = (await client.listWebKeys({ states: [WebKeyState.ACTIVE] })).webKeys

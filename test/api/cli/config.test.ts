@@ -32,26 +32,6 @@ describe('keyturn config', () => {
     )
   })
 
-  it('names every file that cannot be used', async () => {
-    const env = {
-      KEYTURN_MASTER_KEYS_FILE: 'no-master-keys',
-      KEYTURN_TLS_CERT_FILE: 'no-cert',
-      KEYTURN_TLS_KEY_FILE: 'no-key',
-      KEYTURN_MTLS: 'tls',
-      KEYTURN_MTLS_CA_FILE: 'no-ca',
-      KEYTURN_OPENID_ISSUER: 'https://login.example',
-      KEYTURN_OPENID_CLIENT_ID: 'keyturn',
-      KEYTURN_OPENID_CLIENT_SECRET_FILE: 'no-secret',
-      KEYTURN_OPENID_ROLES: '{"IAM_OWNER":{"groups":["platform"]}}',
-    }
-    const { code, stdout, stderr } = await runKeyturnInProcess(['config'], env)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain('no-master-keys')
-    expect(stderr).toContain('no-cert')
-    expect(stderr).toContain('no-ca')
-    expect(stderr).toContain('no-secret (KEYTURN_OPENID_CLIENT_SECRET_FILE) cannot be read: ENOENT')
-  })
-
   it('prints nothing that is secret', async () => {
     const masterKey = generateMasterKey()
     const env = {

@@ -100,14 +100,6 @@ describe('a client secret into a file', () => {
     expect(await terminal.lines('users', 'list')).not.toContainEqual(expect.stringContaining(`${user} `))
   })
 
-  it('is not generated if its folder is missing', async () => {
-    const path = await configuration(`file://${folder}/none/secret.json`)
-    expect(await apply(path)).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining(`cannot write into ${folder}/none`),
-    })
-  })
-
   it('leaves no second copy, also if an apply was killed between the two', async () => {
     const target = join(folder, 'twice.json')
     const path = await configuration(`file://${target}`)

@@ -1,5 +1,3 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { runKeyturnInProcess } from '../../support/keyturn.ts'
 import { openTerminal, type Terminal } from '../../support/terminal.ts'
@@ -18,16 +16,9 @@ beforeAll(async () => {
   await terminal.lines('projects', 'create', project)
   await terminal.lines('projects', 'create', 'empty')
   await terminal.lines('projects', 'roles', 'add', project, 'reader')
-  await terminal.lines('projects', 'scopes', 'add', project, 'read')
   await terminal.lines('users', 'create', 'checkout', '--project', project)
   const { userId } = (await terminal.json<{ serviceUser: { userId: string } }>('users', 'show', user)).serviceUser
   const secretId = (await terminal.json<{ secret: { secretId: string } }>('secrets', 'generate', user)).secret.secretId
-  const token = ['users', 'tokens', 'create', user, '--expires', '1h']
-  const { tokenId } = (await terminal.json<{ personalAccessToken: { tokenId: string } }>(...token)).personalAccessToken
-  const jwk = join(terminal.server.dataDir, 'key.json')
-  await writeFile(jwk, JSON.stringify({ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }))
-  const { keys } = await terminal.json<{ keys: { keyId: string }[] }>('users', 'keys', 'add', user, jwk)
-  const userKeyId = keys[0]!.keyId
   const { stdout } = await terminal.run('keys', 'create', '--json')
   const { keyId } = (JSON.parse(stdout) as { webKey: { keyId: string } }).webKey
   Object.assign(things, {
@@ -36,40 +27,15 @@ beforeAll(async () => {
       question: `Delete the user ${userId} with its secrets, keys, tokens and roles?`,
       list: ['users', 'list'],
     },
-    'projects delete': {
-      command: ['projects', 'delete', 'empty'],
-      question: `Delete the project empty with its roles, scopes and audiences?`,
-      list: ['projects', 'list'],
-    },
     'projects roles remove': {
       command: ['projects', 'roles', 'remove', project, 'reader'],
       question: `Remove the role reader from ${project} and from everybody who has it?`,
       list: ['projects', 'roles', 'list', project],
     },
-    'projects scopes remove': {
-      command: ['projects', 'scopes', 'remove', project, 'read'],
-      question: `Remove the scope read from ${project} and from everybody who has it?`,
-      list: ['projects', 'scopes', 'list', project],
-    },
-    'secrets deactivate': {
-      command: ['secrets', 'deactivate', user, secretId],
-      question: `Deactivate the secret ${secretId} for good?`,
-      list: ['secrets', 'list', user],
-    },
     'secrets delete': {
       command: ['secrets', 'delete', user, secretId],
       question: `Delete the secret ${secretId}?`,
       list: ['secrets', 'list', user],
-    },
-    'users keys remove': {
-      command: ['users', 'keys', 'remove', user, userKeyId],
-      question: `Remove the public key ${userKeyId}? Assertions that it signed are refused then.`,
-      list: ['users', 'keys', 'list', user],
-    },
-    'users tokens revoke': {
-      command: ['users', 'tokens', 'revoke', user, tokenId],
-      question: `Revoke the personal access token ${tokenId} for good?`,
-      list: ['users', 'tokens', 'list', user],
     },
     'keys revoke': {
       command: ['keys', 'revoke', keyId],
@@ -80,30 +46,23 @@ beforeAll(async () => {
 })
 
 describe('what cannot be undone', () => {
-  it.each([
-    'projects delete',
-    'projects roles remove',
-    'projects scopes remove',
-    'secrets deactivate',
-    'secrets delete',
-    'users keys remove',
-    'users tokens revoke',
-    'keys revoke',
-    'users delete',
-  ])('%s is asked about at a terminal, and done after a yes only', async (name) => {
-    const { command, question, list } = things[name]!
-    const before = await terminal.json(...list)
-    for (const typed of [['n'], ['yesterday'], []]) {
-      expect(await atTerminal(command, typed)).toEqual({
-        code: 1,
-        stdout: '',
-        stderr: `${question} [y/N] keyturn: nothing was changed\n`,
-      })
-    }
-    expect(await terminal.json(...list)).toEqual(before)
-    expect(await atTerminal(command, ['y'])).toMatchObject({ code: 0, stderr: `${question} [y/N] ` })
-    expect(await terminal.json(...list)).not.toEqual(before)
-  })
+  it.each(['projects roles remove', 'secrets delete', 'keys revoke', 'users delete'])(
+    '%s is asked about at a terminal, and done after a yes only',
+    async (name) => {
+      const { command, question, list } = things[name]!
+      const before = await terminal.json(...list)
+      for (const typed of [['n'], ['yesterday'], []]) {
+        expect(await atTerminal(command, typed)).toEqual({
+          code: 1,
+          stdout: '',
+          stderr: `${question} [y/N] keyturn: nothing was changed\n`,
+        })
+      }
+      expect(await terminal.json(...list)).toEqual(before)
+      expect(await atTerminal(command, ['y'])).toMatchObject({ code: 0, stderr: `${question} [y/N] ` })
+      expect(await terminal.json(...list)).not.toEqual(before)
+    },
+  )
 })
 
 describe('keyturn keys delete', () => {

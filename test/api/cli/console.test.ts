@@ -1,7 +1,6 @@
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { sql } from 'kysely'
 import { openBrowser } from '../../support/console-browser.ts'
 import {
   type Keyturn,
@@ -66,22 +65,5 @@ describe('the sessions of the console', () => {
     expect((await browser.send('/console/session')).status).toBe(401)
     const again = await runKeyturnInProcess(['console', 'end-session', newest.sessionId], settings())
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no such session') })
-  })
-
-  it('say of one that it cannot be read, and end it', async () => {
-    const link = await runKeyturnInProcess(['console'], settings())
-    await openBrowser(server).signIn(codeIn(link.stdout.trim()))
-    const { rows } = await sql<{ session_id: string }>`
-      update console_sessions set client_address = '192.0.2.9'
-      where creation_date = (select max(creation_date) from console_sessions) returning session_id`.execute(
-      instance.database.db,
-    )
-    const { session_id: sessionId } = rows[0]!
-    const table = await runKeyturnInProcess(['console', 'sessions'], settings())
-    expect(table.stdout.split('\n')[1]).toMatch(new RegExp(`^${sessionId} +unreadable$`))
-    const ended = await runKeyturnInProcess(['console', 'end-session', sessionId], settings())
-    expect(ended).toMatchObject({ code: 0, stdout: 'the session has ended\n' })
-    const after = await runKeyturnInProcess(['console', 'sessions'], settings())
-    expect(after.stdout).not.toContain('unreadable')
   })
 })

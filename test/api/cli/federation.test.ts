@@ -158,26 +158,6 @@ describe('keyturn federation', () => {
     await keyturn('issuers', 'delete', issuer)
   })
 
-  it('takes one source of keys', async () => {
-    const create = (...options: string[]) => keyturn('issuers', 'create', 'https://y.example', ...options)
-    expect(await create()).toEqual(
-      refuses('say where its keys come from: --discovery, --jwks-url, --spiffe-bundle-url or --keys'),
-    )
-    expect(await create('--issuer-ca', keys)).toEqual(
-      refuses('--issuer-ca and --max-staleness go with a source: --discovery, --jwks-url or --spiffe-bundle-url'),
-    )
-    for (const options of [
-      ['--discovery', '--keys', keys],
-      ['--jwks-url', 'https://y.example', '--spiffe-bundle-url', 'https://y.example'],
-      ['--keys', keys, '--issuer-ca', keys],
-      ['--keys', keys, '--max-staleness', '600'],
-    ])
-      expect(await create(...options)).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining('cannot be used with'),
-      })
-  })
-
   it('sends no private key', async () => {
     const secret = await file('private.json', JSON.stringify({ keys: [privateKey.export({ format: 'jwk' })] }))
     expect(await keyturn('issuers', 'create', 'https://x.example', '--keys', secret)).toEqual(

@@ -10,7 +10,6 @@ const TLS = {
   KEYTURN_TLS_CERT_FILE: join(FIXTURES, 'first.cert.pem'),
   KEYTURN_TLS_KEY_FILE: join(FIXTURES, 'first.key.pem'),
 }
-const CLIENT = { cert: join(FIXTURES, 'client.cert.pem'), key: join(FIXTURES, 'client.key.pem') }
 
 const running: Keyturn[] = []
 afterEach(async () => {
@@ -46,15 +45,6 @@ describe('keyturn health', () => {
     expect(await health([], settings)).toEqual(READY)
     const { code, stderr } = await health([], { KEYTURN_LISTEN: settings.KEYTURN_LISTEN! })
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^keyturn: .*: is the server running/) })
-  })
-
-  it('presents the certificate that options or variables name where the server asks for one', async () => {
-    const settings = await start({ ...TLS, KEYTURN_TLS_CLIENT_CA_FILE: join(FIXTURES, 'authority.cert.pem') })
-    expect(await health([], settings)).toMatchObject({ code: 1, stdout: '' })
-    const options = ['--client-cert', CLIENT.cert, '--client-key', CLIENT.key]
-    expect(await health(options, settings)).toEqual(READY)
-    const variables = { KEYTURN_CLIENT_CERT_FILE: CLIENT.cert, KEYTURN_CLIENT_KEY_FILE: CLIENT.key }
-    expect(await health([], { ...settings, ...variables })).toEqual(READY)
   })
 
   it('fails, and says why, where no server listens', async () => {

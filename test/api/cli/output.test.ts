@@ -26,10 +26,7 @@ const PLAIN = '\u001b[39m'
 describe('--output', () => {
   it.each([
     [['keys', 'list']],
-    [['keys', 'policy']],
-    [['projects', 'list']],
     [['projects', 'roles', 'list', 'keyturn']],
-    [['users', 'list']],
     [['audit', '--resource', 'projects/none']],
     [['config', '--data-dir', '/nowhere']],
   ])('of %j is a table, JSON or YAML, and --json is short for JSON', async (args) => {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { openTerminal, refuses, rejects, says, type Terminal, tooLong } from '../../support/terminal.ts'
+import { openTerminal, refuses, says, type Terminal, tooLong } from '../../support/terminal.ts'
 
 let terminal: Terminal
 let clientId: string
@@ -29,12 +29,6 @@ describe('keyturn projects members', () => {
     })
     expect(await members('remove', 'team', clientId)).toEqual(says(`${userId()} is no member of team`))
     expect(await terminal.json('projects', 'members', 'list', 'team')).toEqual({})
-  })
-
-  it('takes no other role', async () => {
-    const message =
-      "option '--role <role>' argument 'IAM_OWNER' is invalid. Allowed choices are PROJECT_OWNER, PROJECT_OWNER_VIEWER."
-    expect(await members('set', 'team', clientId, '--role', 'IAM_OWNER')).toEqual(rejects(message))
   })
 
   it('lets a member work with names in its project, and says of others that they do not exist', async () => {

@@ -7,7 +7,6 @@ import { type AdminCredentials, runKeyturnInProcess } from '../../support/keytur
 import { sharedPostgres } from '../../support/new-database.ts'
 import type { TestPostgres } from '../../support/postgres.ts'
 import { openTerminal, refuses, type Terminal } from '../../support/terminal.ts'
-import { itUnless, NOT_LINUX } from '../../support/unless.ts'
 import { requestToken } from '../../support/web-key-client.ts'
 
 /** A running server, and the settings that it shares with the command. */
@@ -115,14 +114,6 @@ describe('keyturn recover', () => {
       expect(await secretIds()).toEqual(before)
       const names = await readdir(terminal.server.dataDir)
       expect(names.filter((name) => name.startsWith('folder'))).toEqual(['folder'])
-    })
-
-    itUnless(NOT_LINUX)('because its folder cannot be made', async () => {
-      const before = await secretIds()
-      const { code, stderr } = await recover({ KEYTURN_CREDENTIALS: '/proc/keyturn/admin.json' })
-      expect(code).toBe(1)
-      expect(stderr).toMatch(/^keyturn: cannot write the credentials file \/proc\/keyturn\/admin.json: ENOENT/)
-      expect(await secretIds()).toEqual(before)
     })
   })
 

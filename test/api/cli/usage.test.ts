@@ -8,11 +8,8 @@ const ADVICE = 'Run the command with --help to see what it takes.\n'
 describe('wrong usage', () => {
   it.each([
     [['frobnicate'], "unknown command 'frobnicate'"],
-    [['keys', 'frobnicate'], "unknown command 'frobnicate'"],
     [['keys', 'list', '--frobnicate'], "unknown option '--frobnicate'"],
-    [['serve', '--frobnicate'], "unknown option '--frobnicate'"],
     [['keys', 'activate'], "missing required argument 'key-id'"],
-    [['keys', 'delete'], "missing required argument 'key-id'"],
     [['keys', 'list', 'x'], "too many arguments for 'list'. Expected 0 arguments but got 1: x."],
     [['users', 'tokens', 'create', USER], "required option '--expires <when>' not specified"],
     [
@@ -45,26 +42,16 @@ describe('wrong usage', () => {
     expect((await runKeyturnInProcess(['kyes', 'list'])).stderr).toContain('(Did you mean keys?)')
   })
 
-  it.each([[[]], [['keys']], [['master-key']], [['users', 'tokens']], [['projects', 'roles']]])(
-    '%j, which names no command, exits with 2 and lists them',
-    async (args) => {
-      const { code, stdout, stderr } = await runKeyturnInProcess(args)
-      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-      expect(stderr).toMatch(/^Usage: keyturn [\s\S]*Commands:/)
-    },
-  )
+  it.each([[[]], [['users', 'tokens']]])('%j, which names no command, exits with 2 and lists them', async (args) => {
+    const { code, stdout, stderr } = await runKeyturnInProcess(args)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(/^Usage: keyturn [\s\S]*Commands:/)
+  })
 })
 
 describe('--help', () => {
   it.each([
     [[], ['serve', 'demo', 'migrate', 'config', 'projects', 'users', 'secrets', 'keys', 'token', 'audit', 'recover']],
-    [['projects'], ['list', 'create', 'rename', 'delete', 'roles', 'scopes']],
-    [
-      ['users'],
-      ['list', 'create', 'show', 'rename', 'enable', 'disable', 'delete', 'grant', 'revoke', 'keys', 'tokens'],
-    ],
-    [['secrets'], ['generate', 'list', 'deactivate', 'delete']],
-    [['audit'], ['--from', '--to', '--actor', '--resource', '--limit']],
     [['keys'], ['list', 'create', 'activate', 'delete']],
     [['serve'], ['--listen', '--base-url', '--database-url', '--data-dir', '--credentials']],
   ])('of %j exits with 0 and lists everything', async (args, words) => {

@@ -83,27 +83,6 @@ describe('keyturn users certificates', () => {
     expect(await keyturn('remove', clientId, id)).toEqual(says(`removed ${id}`))
     expect(await terminal.lines('users', 'certificates', 'list', clientId)).toHaveLength(4)
   })
-
-  it('adds one thing at a time, and no file without a certificate', async () => {
-    const empty = await file('empty.pem', 'nothing')
-    expect(await keyturn('add', NOTHING, '--file', empty)).toEqual(refuses(`${empty} has no certificate in PEM`))
-    const { pem, keyPem } = certificateOf()
-    const both = await file('both.pem', `${pem}${keyPem}`)
-    expect(await keyturn('add', NOTHING, '--file', both)).toEqual(
-      refuses(`${both} has a private key: nothing was sent; make a file with the certificate only`),
-    )
-    const { pem: old } = certificateOf({
-      notBefore: new Date('2026-01-01'),
-      notAfter: new Date('2026-01-31T12:00:00Z'),
-    })
-    const expired = await file('expired.pem', old)
-    for (const options of [[], ['--expires', '90d']])
-      expect(await keyturn('add', NOTHING, '--file', expired, ...options)).toEqual(
-        refuses(`the certificate in ${expired} expired at 2026-01-31T12:00:00Z: nothing was sent`),
-      )
-    expect(await keyturn('add', NOTHING)).toMatchObject({ code: 2 })
-    expect(await keyturn('add', NOTHING, '--dns', 'a.example', '--uri', 'urn:a')).toMatchObject({ code: 2 })
-  })
 })
 
 describe('keyturn users keys', () => {
@@ -133,9 +112,6 @@ describe('keyturn users keys', () => {
 
   it.each<[string, object]>([
     ['an EC key', newKey().privateKey.export({ format: 'jwk' })],
-    ['an AKP key', { kty: 'AKP', alg: 'ML-DSA-44', pub: 'cHVibGlj', priv: 'cHJpdmF0ZQ' }],
-    ['a symmetric key', { kty: 'oct' }],
-    ['a key of an unknown kty', { kty: 'new', d: 'cHJpdmF0ZQ' }],
     ['one key of a set', { keys: [publicJwk(), newKey().privateKey.export({ format: 'jwk' })] }],
   ])('refuses a file with the private half of %s', async (_, content) => {
     const path = await file('private.json', content)

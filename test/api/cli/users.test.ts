@@ -12,7 +12,6 @@ beforeAll(async () => {
 })
 afterAll(() => terminal?.close())
 
-const NOBODY = '00000000-0000-4000-8000-000000000000'
 const keyturn = (...args: string[]) => terminal.run('users', ...args)
 
 /** Creates a user in the project `billing` and returns its client ID. */
@@ -166,24 +165,6 @@ describe('keyturn users rename, enable, disable, client-credentials, bound-token
       refuses(`there is no service user "${idOf(clientId)}" (USER_NOT_FOUND)`),
     )
   })
-
-  it.each([
-    [['show', NOBODY]],
-    [['rename', NOBODY, 'x']],
-    [['enable', NOBODY]],
-    [['disable', NOBODY]],
-    [['delete', NOBODY]],
-    [['grant', NOBODY, '--instance-role', 'IAM_OWNER']],
-    [['client-credentials', `${NOBODY}@billing`, 'on']],
-  ])('%j says that there is no such user', async (args) => {
-    expect(await keyturn(...args)).toEqual(refuses(`there is no service user "${NOBODY}" (USER_NOT_FOUND)`))
-  })
-
-  it.each(['disable', 'delete'])('%s is refused for the last owner', async (command) => {
-    const owner = (await terminal.server.admin()).client_id
-    const { code, stderr } = await keyturn(command, owner)
-    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^keyturn: .+ \(LAST_OWNER\)\n$/) })
-  })
 })
 
 describe('keyturn users grant and revoke', () => {
@@ -206,22 +187,6 @@ describe('keyturn users grant and revoke', () => {
       expect(await keyturn('revoke', clientId, option, value)).toEqual(says(`revoked ${what} from ${clientId}`))
     }
     expect(await userOfTheApi(clientId)).toEqual(before)
-  })
-
-  it('keeps the other instance roles', async () => {
-    const clientId = await createUser('both')
-    await terminal.lines('users', 'grant', clientId, '--instance-role', 'IAM_OWNER')
-    await terminal.lines('users', 'grant', clientId, '--instance-role', 'IAM_OWNER_VIEWER')
-    await terminal.lines('users', 'revoke', clientId, '--instance-role', 'IAM_OWNER')
-    expect(await userOfTheApi(clientId)).toMatchObject({ instanceRoles: ['INSTANCE_ROLE_IAM_OWNER_VIEWER'] })
-  })
-
-  it('says what does not exist', async () => {
-    const clientId = await createUser('wrong')
-    const reasonOf = async (...what: string[]) => (await keyturn('grant', clientId, ...what)).stderr
-    expect(await reasonOf('--role', 'billing:nobody')).toMatch(/\(PROJECT_ROLE_NOT_FOUND\)\n$/)
-    expect(await reasonOf('--role', 'nobody:reader')).toMatch(/^keyturn: there is no project "nobody": /)
-    expect(await reasonOf('--scope', 'nothing')).toMatch(/\(PROJECT_SCOPE_NOT_FOUND\)\n$/)
   })
 })
 

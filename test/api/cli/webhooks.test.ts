@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { eventually } from '../../support/eventually.ts'
 import { createAuthority } from '../../support/server-certificates.ts'
 import { openTerminal, refuses, says, type Terminal, UUID } from '../../support/terminal.ts'
-import { startReceiver, status, verified, type WebhookReceiver } from '../../support/webhook-receiver.ts'
+import { startReceiver, verified, type WebhookReceiver } from '../../support/webhook-receiver.ts'
 
 const authority = createAuthority()
 
@@ -43,12 +43,6 @@ describe('keyturn webhooks', () => {
     expect(shown).toMatch(/^resources +all$/m)
     expect(shown).not.toContain('whsec_')
     await eventually(async () => expect((await lines('list')).at(-1)).toMatch(/ siem +enabled +0 +\d+s +https:/))
-  })
-
-  it('says why a test failed', async () => {
-    receiver.answer(status(403))
-    expect(await keyturn('test', 'siem')).toEqual(refuses('the receiver answers with status 403'))
-    receiver.answer(status(204))
   })
 
   it('changes what is named', async () => {
