@@ -1,7 +1,7 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import { credentials, Client as GrpcJsClient, Metadata } from '@grpc/grpc-js'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { EcdsaCurve, WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
+import { EcdsaCurve } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import {
   CreateWebKeyRequestSchema,
   CreateWebKeyResponseSchema,
@@ -102,25 +102,6 @@ describe('creating the first key of an algorithm', () => {
     expect(warnings).toHaveLength(3)
     expect(header).toEqual([warnings.join('; ')])
   })
-
-  it('creates it all the same, and is logged', async () => {
-    const { webKey } = await admin.keys.createWebKey({ config: ED25519 })
-    expect(webKey).toMatchObject({ algorithm: 'EdDSA', state: WebKeyState.INITIAL })
-    expect((await admin.keys.listWebKeys({})).webKeys.map(({ keyId }) => keyId)).toContain(webKey!.keyId)
-    expect(instance.keyturn.output().stderr).toContain('"msg":"the first web key of its algorithm was created"')
-  })
-
-  it('is warned about once: the second key of the kind is not', async () => {
-    await admin.keys.createWebKey({ config: ED25519 })
-    for (const create of [
-      (options: object) => admin.keys.createWebKey({ config: ED25519 }, options),
-      (options: object) => admin.webKeys.createWebKey({ config: ED25519 }, options),
-    ]) {
-      const { response, header } = await heard<object>(create)
-      expect(header).toBeNull()
-      if ('warnings' in response) expect(response.warnings).toEqual([])
-    }
-  })
 })
 
 describe('a rotation policy with another algorithm', () => {
@@ -134,30 +115,5 @@ describe('a rotation policy with another algorithm', () => {
     expect(response.policy?.config).toMatchObject(P256)
     expect(response.warnings).toEqual([expect.stringContaining('no web key has the algorithm ES256 yet')])
     expect(header).toBe(response.warnings.join('; '))
-  })
-
-  it('is warned about when rotation is switched on: from then on keys are made of it', async () => {
-    await setKind(P256)
-    const set = async (enabled: boolean) =>
-      (await admin.keys.updateRotationPolicy({ policy: { enabled }, updateMask: { paths: ['enabled'] } })).warnings
-    expect(await set(false)).toEqual([])
-    expect(await set(true)).toEqual([expect.stringContaining('ES256')])
-    expect(await set(true)).toEqual([])
-  })
-})
-
-describe('a key that replaces one of the same kind', () => {
-  it('is not warned about, whether it was made by hand, by a rotation or after a leak', async () => {
-    const { webKey } = await admin.keys.createWebKey({ config: RSA })
-    const calls = [
-      (options: object) => admin.keys.createWebKey({ config: RSA }, options),
-      (options: object) => admin.keys.rotateWebKey({}, options),
-      (options: object) => admin.keys.activateWebKey({ keyId: webKey!.keyId }, options),
-    ]
-    for (const call of calls) expect((await heard<object>(call)).header).toBeNull()
-    admin = await administrationOf(instance.keyturn)
-    const { header, response } = await heard((options) => admin.keys.revokeWebKey({ keyId: webKey!.keyId }, options))
-    expect(header).toBeNull()
-    expect(response.activeWebKey).toMatchObject({ algorithm: 'RS256' })
   })
 })

@@ -3,18 +3,10 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { State } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import {
-  type Keyturn,
-  removeFolder,
-  runKeyturnInProcess,
-  startKeyturnInProcess,
-  temporaryFolder,
-} from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess, temporaryFolder } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import { freePort, type TestPostgres } from '../support/postgres.ts'
 import { requestToken, webKeyClient } from '../support/web-key-client.ts'
-
-const ED25519 = { config: { config: { case: 'ed25519', value: {} } } } as const
 
 let postgres: TestPostgres
 let url: string
@@ -106,31 +98,5 @@ describe('servers on PostgreSQL', () => {
     expect(await postgres.query(`select ${counts.join(', ')}`, [], url)).toEqual([
       { projects: 1, service_users: 1, client_secrets: 1, instance_members: 1, web_keys: 1 },
     ])
-  })
-
-  it('need the master key that sealed the integrity key, and take a new one beside it', async () => {
-    const dataDir = await newFolder()
-    const first = await start({ dataDir, env })
-    const admin = await first.admin()
-    await first.stop()
-
-    const newKey = generateMasterKey()
-    const refused = start({ dataDir, env: { ...env, KEYTURN_MASTER_KEYS: newKey, KEYTURN_BASE_URL: first.baseUrl } })
-    await expect(refused).rejects.toThrow(
-      /^the integrity key of the instance cannot be opened: master key "mk-\w+" sealed it and is not configured: .*KEYTURN_MASTER_KEYS must have the one that sealed it/,
-    )
-
-    const both = { ...env, KEYTURN_MASTER_KEYS: `${newKey},${env.KEYTURN_MASTER_KEYS}` }
-    const second = await start({ dataDir, env: both })
-    const ask = { ...admin, token_endpoint: `${second.listenUrl}/oauth/v2/token` }
-    const client = webKeyClient(second.listenUrl, await requestToken(ask))
-    await client.activateWebKey({ keyId: (await client.createWebKey(ED25519)).details!.keyId })
-    await second.stop()
-
-    const rotated = await runKeyturnInProcess(['master-key', 'rotate'], { ...both, KEYTURN_DATA_DIR: dataDir })
-    expect(rotated).toMatchObject({ code: 0, stderr: '' })
-    // Everything is sealed with the new one alone now.
-    const third = await start({ dataDir, env: { ...env, KEYTURN_MASTER_KEYS: newKey } })
-    await requestToken({ ...admin, token_endpoint: `${third.listenUrl}/oauth/v2/token` })
   })
 })

@@ -1,14 +1,11 @@
 /**
  * Tokens that are bound to client certificates (RFC 8705) with `@keyturn/client` and `@keyturn/verify`.
  */
-import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
-import { promisify } from 'node:util'
 import { Code, ConnectError, createClient, createContextValues } from '@connectrpc/connect'
 import { connectNodeAdapter, createConnectTransport } from '@connectrpc/connect-node'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
@@ -118,42 +115,6 @@ describe('a verifier', () => {
       await expect(authenticate(bad)).rejects.toMatchObject(UNREADABLE)
     await expect(verifier().verify(token)).rejects.toMatchObject(WITHOUT)
     await expect(verifier().authenticate(`Bearer ${token}`, at)).rejects.toMatchObject(WITHOUT)
-  })
-
-  it('challenges with the scheme Bearer', async () => {
-    await expect(verifier().verify(token)).rejects.toMatchObject({
-      headers: { 'www-authenticate': expect.stringMatching(/^Bearer realm=.* error="invalid_token"/) },
-    })
-  })
-
-  it('refuses it with the scheme DPoP', async () => {
-    const certificates = { certificate: () => certificate.der }
-    await expect(verifier().authenticate(`DPoP ${token}`, { ...at, ...certificates })).rejects.toMatchObject({
-      ...refused(', not to a key: its scheme is Bearer'),
-      headers: { 'www-authenticate': expect.stringMatching(/^Bearer /) },
-    })
-  })
-})
-
-describe('@keyturn/verify in a process of its own', () => {
-  it('trusts the authorities of Node.js, and those in NODE_EXTRA_CA_CERTS', async () => {
-    const plain = await instance.addRobot()
-    const { clientId, clientSecret } = plain
-    const issuer = instance.keyturn.baseUrl
-    const unbound = await createTokenSource({ issuer, clientId, clientSecret, fetch: asFetch() }).token()
-    const module = join(import.meta.dirname, '../../packages/verify/src/index.ts')
-    const code = `
-      import { createVerifier } from ${JSON.stringify(module)}
-      const { ISSUER: issuer, AUDIENCE: audience, TOKEN } = process.env
-      const code = ({ code }) => code
-      console.log(await createVerifier({ issuer, audience }).verify(TOKEN).then(({ subject }) => subject, code))`
-    const verified = async (settings: Record<string, string>) => {
-      const env = { ISSUER: issuer, AUDIENCE: plain.project.projectId, TOKEN: unbound, ...settings }
-      const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', code], { env })
-      return stdout.trim()
-    }
-    expect(await verified({})).toBe('unavailable')
-    expect(await verified({ NODE_EXTRA_CA_CERTS: TLS_SETTINGS.KEYTURN_TLS_CERT_FILE })).toBe(plain.userId)
   })
 })
 

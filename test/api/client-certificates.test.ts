@@ -86,13 +86,6 @@ describe('the client certificates of a user', () => {
     expect(await list(userId)).toHaveLength(1)
   })
 
-  it('say that the words in front of a subject do not belong to it', async () => {
-    const value = 'subject=CN=checkout,O=Shop'
-    expect(await refusalOf(add(await newUser(), { case: 'subjectDn', value }))).toMatchObject({
-      message: expect.stringContaining('without "subject="'),
-    })
-  })
-
   it('are ten at most, and end with their user', async () => {
     const userId = await newUser()
     for (let i = 0; i < 10; i += 1) await add(userId, { case: 'sanDns', value: `${i}.example` })
@@ -115,18 +108,10 @@ describe('the client certificates of a user', () => {
   it.each<[NonNullable<Match['case']>, string]>([
     ['subjectDn', 'checkout'],
     ['subjectDn', 'CN=checkout;O=Shop'],
-    ['subjectDn', 'CN=#0402abcd'],
     ['sanDns', '*.example'],
-    ['sanDns', 'a..example'],
-    ['sanDns', 'a example'],
     ['sanDns', `${'a'.repeat(64)}.example`],
     ['sanUri', 'checkout'],
-    ['sanUri', 'urn:a b'],
-    ['sanUri', 'spiffe://example.org'],
-    ['sanUri', 'spiffe://example.org/'],
     ['sanUri', 'spiffe://example.org/a//b'],
-    ['sanUri', 'spiffe://Example.org/a'],
-    ['sanUri', 'spiffe://example.org/a?b'],
     ['thumbprint', `${'A'.repeat(42)}B`],
   ])('have no %s %j', async (name, value) => {
     expect(await refusalOf(add(await newUser(), { case: name, value } as Match))).toMatchObject({
@@ -137,10 +122,8 @@ describe('the client certificates of a user', () => {
 
   it.each<[string, unknown]>([
     ['nothing', undefined],
-    ['an empty choice', {}],
     ['an empty name', { sanDns: '' }],
     ['a thumbprint in hexadecimal', { thumbprint: 'ab'.repeat(32) }],
-    ['two choices', { sanDns: 'a.example', sanUri: 'urn:a' }],
   ])('are refused with %s instead of what must be equal', async (_, match) => {
     const request = { userId: await newUser(), match }
     const { status, body } = await admin.post('iam.user.v2.ClientCertificateService/AddClientCertificate', request)

@@ -251,24 +251,9 @@ describe('signing in with an OpenID provider', () => {
     expect(response.status).toBe(401)
     expect(await response.text()).toContain('the OpenID provider did not confirm the sign-in')
   })
-
-  it('is offered to the page where nobody is signed in', async () => {
-    const response = await openBrowser(server).send('/console/session')
-    expect(await response.json()).toMatchObject({ code: 'unauthenticated', signInPath: '/console/sign-in' })
-  })
 })
 
 describe('without an OpenID provider', () => {
-  it('nothing is there', async () => {
-    const plain = await startKeyturnInProcess()
-    for (const path of ['/console/sign-in', '/console/callback']) {
-      expect((await fetch(plain.listenUrl + path)).status).toBe(404)
-    }
-    expect(await (await openBrowser(plain).send('/console/session')).json()).not.toHaveProperty('signInPath')
-    await plain.stop()
-    await removeFolder(plain.dataDir)
-  })
-
   it('that can be reached the console says so, and links go on working', async () => {
     const port = await freePort()
     const env = {

@@ -112,14 +112,4 @@ describe('the issuer of an instance on PostgreSQL', () => {
       refuses('the instance has not been set up: "keyturn serve" does that when it starts'),
     )
   })
-
-  it('is taken from the next server that starts on an instance of a version that did not store it', async () => {
-    await start(FIRST)
-    await server?.stop()
-    await postgres.query('update instance set issuer = null', [], env.KEYTURN_DATABASE_URL)
-    expect(await issuer('show')).toMatchObject({ stdout: expect.stringMatching(/^None is stored/) })
-    await start(SECOND)
-    expect(await issuerOf()).toBe(SECOND)
-    expect(await issuer('show')).toMatchObject({ stdout: `${SECOND}\n` })
-  })
 })

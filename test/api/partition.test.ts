@@ -11,11 +11,9 @@ import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.
 import { type Administration, administrationWith, NOBODY, refusalOf } from '../support/administration.ts'
 import { certificateOf, type TestCertificate } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
-import { type HttpsIssuer, json, startHttpsIssuer } from '../support/https-issuer.ts'
 import { type AdminCredentials, type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
-import { createAuthority } from '../support/server-certificates.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
@@ -26,9 +24,6 @@ const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 let postgres: TestPostgres
 let databasePort: number
 let proxy: TcpProxy
-/** Publishes the keys of a trusted issuer. */
-let publisher: HttpsIssuer
-const authority = createAuthority()
 /** Reaches the database always. */
 let here: Keyturn
 /** Reaches it through the proxy, and compares versions only: it hears of nothing sooner. */
@@ -47,13 +42,10 @@ beforeAll(async () => {
     KEYTURN_BASE_URL: ISSUER,
     KEYTURN_ACTIVATION_GUARD: 'off',
     KEYTURN_CHANGE_FEED: 'poll',
-    KEYTURN_ISSUER_NETWORKS: '127.0.0.1, ::1',
     // The test is the proxy.
     KEYTURN_MTLS: 'client-cert',
     KEYTURN_TRUSTED_PROXIES: '127.0.0.1',
   }
-  publisher = await startHttpsIssuer(authority)
-  publisher.answer('/jwks', json(signingKeys()))
   here = await startKeyturnInProcess({ env: { ...env, KEYTURN_DATABASE_URL: url.href } })
   url.port = String(proxy.port)
   there = await startKeyturnInProcess({ env: { ...env, KEYTURN_DATABASE_URL: url.href } })
@@ -68,7 +60,6 @@ afterAll(async () => {
     if (server !== undefined) await removeFolder(server.dataDir)
   }
   await proxy?.close()
-  await publisher?.stop()
   await postgres?.stop()
 })
 
@@ -137,28 +128,6 @@ async function addKey(userId: string, kid?: string): Promise<void> {
   await admin.users.addUserKey({ userId, publicJwk: JSON.stringify(jwk) })
 }
 
-const CLUSTER = 'https://cluster.example'
-
-/** A JWT of an issuer that is trusted with the key of the assertions. */
-async function jwtOf(subject: string, issuer = CLUSTER) {
-  const jwt = await new SignJWT()
-    .setProtectedHeader({ alg: 'ES256' })
-    .setIssuer(issuer)
-    .setSubject(subject)
-    .setAudience(ISSUER)
-    .setIssuedAt()
-    .setExpirationTime('1m')
-    .sign(signing.privateKey)
-  return { client_assertion_type: ASSERTION_TYPE, client_assertion: jwt }
-}
-
-const signingKeys = () => ({ keys: [signing.publicKey.export({ format: 'jwk' })] })
-
-async function trust(issuer: string): Promise<string> {
-  const keys = { source: { case: 'jwks', value: JSON.stringify(signingKeys()) } } as const
-  return (await admin.issuers.createTrustedIssuer({ issuer, keys })).trustedIssuer!.issuerId
-}
-
 /** What a client gets for its certificate. */
 async function answerTo({ der }: TestCertificate, { clientId }: Client) {
   const body = new URLSearchParams({ grant_type: 'client_credentials', client_id: clientId })
@@ -199,18 +168,6 @@ describe('a replica that has not heard of a change, with the database there', ()
     expect(await answer({ ...client, clientSecret: 'wrong' }, BY_THE_ENGINE)).toEqual(REFUSED)
   })
 
-  it('takes the JWT of an issuer and for an identity that were just added, with client_id and without', async () => {
-    const { userId, clientId } = await newClient()
-    const issuer = 'https://new.example'
-    expect(await summaryOf(await ask(await jwtOf('robot', issuer)))).toEqual(REFUSED)
-    const issuerId = await trust(issuer)
-    await admin.identities.addFederatedIdentity({ userId, issuerId, subject: 'robot' })
-    expect(await summaryOf(await ask(await jwtOf('robot', issuer)))).toEqual(GRANTED)
-    await admin.identities.addFederatedIdentity({ userId, issuerId, subject: 'android' })
-    const form = { ...(await jwtOf('android', issuer)), client_id: clientId }
-    expect(await summaryOf(await ask(form))).toEqual(GRANTED)
-  })
-
   it('takes a token of a key that was just activated, and a permission that was just given', async () => {
     // Often enough that no comparison of versions comes between each time.
     for (let i = 0; i < 3; i += 1) {
@@ -237,7 +194,6 @@ describe('a replica that is cut off from the database', () => {
   let lost: Client
   let revokedKeyId: string
   let token: string
-  let issuerId: string
   const [own, added] = [certificateOf(), certificateOf()]
   /** Of the first one, which is removed while the replica is cut off. */
   let certificateId: string
@@ -251,11 +207,6 @@ describe('a replica that is cut off from the database', () => {
     lost = await newClient()
     await admin.users.grantScope({ userId: lost.userId, scope: 'print' })
     expect(await answer(lost, { scope: 'print' })).toEqual(GRANTED)
-    const source = { case: 'jwksUrl', value: `${publisher.url}/jwks` } as const
-    const keys = { source, caCertificates: authority.cert }
-    issuerId = (await admin.issuers.createTrustedIssuer({ issuer: CLUSTER, keys })).trustedIssuer!.issuerId
-    await admin.identities.addFederatedIdentity({ userId: known.userId, issuerId, subject: 'known' })
-    await eventually(async () => expect(await summaryOf(await ask(await jwtOf('known')))).toEqual(GRANTED))
     certificateId = await addCertificate(known, own)
     await eventually(async () => expect(await answerTo(own, known)).toEqual(GRANTED))
     const lastChange = await admin.webKeys.createWebKey(ED25519)

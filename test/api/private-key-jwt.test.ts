@@ -292,12 +292,6 @@ describe('a client assertion [RFC 7523 §3]', () => {
     const header = await instance.postForm(formWith(await assertionOf(robot)), { authorization })
     expect(await seen(header)).toEqual(refusal(400, 'invalid_request'))
   })
-
-  it('does not take anything from a user with secrets only', async () => {
-    const user = await instance.addRobot()
-    expect(await seen(await present(await assertionOf(user)))).toEqual(refusal(401, 'invalid_client'))
-    expect((await instance.requestToken(user)).status).toBe(200)
-  })
 })
 
 describe('KEYTURN_ASSERTION_AUDIENCE=endpoint', () => {
@@ -426,27 +420,6 @@ describe('a client with an assertion, like one with a secret [Spec §7]', () => 
     const answers = await Promise.all(assertions.map(async (assertion) => seen(await present(assertion))))
     for (const answer of answers) expect(answer).toEqual(refusal(401, 'invalid_client'))
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
-  })
-
-  it('is told unauthorized_client when the grant is not enabled for it', async () => {
-    const user = await robotWithKey(key.publicKey, { clientCredentialsEnabled: false })
-    expect(await seen(await present(await assertionOf(user)))).toEqual(refusal(400, 'unauthorized_client'))
-  })
-})
-
-describe('the discovery document', () => {
-  it('names private_key_jwt and the algorithms of assertions, all of them asymmetric [RFC 8414 §2]', async () => {
-    const document = (await (await instance.fetch('/.well-known/oauth-authorization-server')).json()) as object
-    expect(document).toMatchObject({
-      token_endpoint_auth_methods_supported: [
-        'client_secret_basic',
-        'client_secret_post',
-        'private_key_jwt',
-        'spiffe_jwt',
-      ],
-      token_endpoint_auth_signing_alg_values_supported: expect.arrayContaining(['RS256', 'PS256', 'ES256', 'EdDSA']),
-    })
-    expect(JSON.stringify(document)).not.toMatch(/HS256|none/)
   })
 })
 

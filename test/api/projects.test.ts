@@ -81,24 +81,12 @@ describe('a project', () => {
 
 describe('a project that does not exist', () => {
   const role = { projectId: NOBODY, role: 'reader' }
-  const scope = { projectId: NOBODY, scope: 'read:all' }
   const audience = { projectId: NOBODY, audience: 'https://api.example' }
   it.each<[string, () => Promise<unknown>]>([
     ['GetProject', () => admin.projects.getProject({ projectId: NOBODY })],
-    [
-      'UpdateProject',
-      () => admin.projects.updateProject({ projectId: NOBODY, name: 'x', updateMask: { paths: ['name'] } }),
-    ],
     ['DeleteProject', () => admin.projects.deleteProject({ projectId: NOBODY })],
     ['AddProjectRole', () => admin.projects.addProjectRole(role)],
-    ['ListProjectRoles', () => admin.projects.listProjectRoles({ projectId: NOBODY })],
-    ['RemoveProjectRole', () => admin.projects.removeProjectRole(role)],
-    ['AddProjectScope', () => admin.projects.addProjectScope(scope)],
-    ['ListProjectScopes', () => admin.projects.listProjectScopes({ projectId: NOBODY })],
-    ['RemoveProjectScope', () => admin.projects.removeProjectScope(scope)],
     ['AddProjectAudience', () => admin.projects.addProjectAudience(audience)],
-    ['ListProjectAudiences', () => admin.projects.listProjectAudiences({ projectId: NOBODY })],
-    ['RemoveProjectAudience', () => admin.projects.removeProjectAudience(audience)],
   ])('is not found by %s', async (_, call) => {
     expect(await refusalOf(call())).toMatchObject({ code: 'NotFound', reason: 'PROJECT_NOT_FOUND' })
   })

@@ -107,25 +107,8 @@ describe('a service user that does not exist', () => {
   it.each<[string, () => Promise<unknown>]>([
     ['GetServiceUser', () => admin.users.getServiceUser({ userId })],
     ['UpdateServiceUser', () => admin.users.updateServiceUser({ userId, name: 'x', updateMask: { paths: ['name'] } })],
-    ['EnableServiceUser', () => admin.users.enableServiceUser({ userId })],
-    ['DisableServiceUser', () => admin.users.disableServiceUser({ userId })],
     ['DeleteServiceUser', () => admin.users.deleteServiceUser({ userId })],
-    ['SetInstanceRoles', () => admin.users.setInstanceRoles({ userId })],
     ['GrantProjectRole', () => admin.users.grantProjectRole(project)],
-    ['RevokeProjectRole', () => admin.users.revokeProjectRole(project)],
-    ['GrantScope', () => admin.users.grantScope({ userId, scope: 'x' })],
-    ['RevokeScope', () => admin.users.revokeScope({ userId, scope: 'x' })],
-    ['GenerateClientSecret', () => admin.users.generateClientSecret({ userId })],
-    ['ListClientSecrets', () => admin.users.listClientSecrets({ userId })],
-    ['DeactivateClientSecret', () => admin.users.deactivateClientSecret({ userId, secretId: NOBODY })],
-    ['DeleteClientSecret', () => admin.users.deleteClientSecret({ userId, secretId: NOBODY })],
-    ['ListUserKeys', () => admin.users.listUserKeys({ userId })],
-    ['RemoveUserKey', () => admin.users.removeUserKey({ userId, keyId: NOBODY })],
-    [
-      'CreatePersonalAccessToken',
-      () => admin.users.createPersonalAccessToken({ userId, expirationDate: { seconds: 9_999_999_999n } }),
-    ],
-    ['ListPersonalAccessTokens', () => admin.users.listPersonalAccessTokens({ userId })],
     ['RevokePersonalAccessToken', () => admin.users.revokePersonalAccessToken({ userId, tokenId: NOBODY })],
   ])('is not found by %s', async (_, call) => {
     expect(await refusalOf(call())).toMatchObject({ code: 'NotFound', reason: 'USER_NOT_FOUND' })

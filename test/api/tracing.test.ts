@@ -1,8 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess, temporaryFolder } from '../support/keyturn.ts'
-import { newPostgresDatabase } from '../support/new-database.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { type CollectedSpan, startTraceCollector, type TraceCollector } from '../support/trace-collector.ts'
 import { requestToken, webKeyClient } from '../support/web-key-client.ts'
 
@@ -124,28 +122,6 @@ describe('a server with a collector of traces', () => {
     expect(broken.headers.get('traceresponse')).toBe(`00-${other?.traceId}-${other?.spanId}-01`)
   })
 
-  it('records what the standard variables say, and nothing that the sender does not record', async () => {
-    const collector = await collect()
-    const server = await start({
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-      OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
-      OTEL_TRACES_SAMPLER_ARG: '0',
-      OTEL_SERVICE_NAME: 'tokens-of-team-a',
-    })
-    const unrecorded = await ask(server)
-    await ask(server, { traceparent: TRACEPARENT.replace(/01$/, '00') })
-    await ask(server, { traceparent: TRACEPARENT })
-
-    const spans = await recordedBy(server, collector, 1)
-    expect(spans).toEqual([
-      expect.objectContaining({
-        traceId: SENDER.traceId,
-        resource: expect.objectContaining({ 'service.name': 'tokens-of-team-a' }),
-      }),
-    ])
-    expect(unrecorded.headers.get('traceresponse')).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/)
-  })
-
   it('serves on, warns once and stops cleanly when the collector takes nothing', async () => {
     const collector = await collect(400)
     const server = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
@@ -155,25 +131,5 @@ describe('a server with a collector of traces', () => {
     expect((await ask(server)).status).toBe(200)
     await server.stop()
     expect(server.output().stderr.match(/traces could not be sent to the collector/g)).toHaveLength(1)
-  })
-
-  it('does not start with a sampler that does not exist', async () => {
-    const dataDir = await temporaryFolder()
-    const env = {
-      KEYTURN_DATABASE_URL: await newPostgresDatabase(),
-      KEYTURN_MASTER_KEYS: generateMasterKey(),
-      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
-      OTEL_TRACES_SAMPLER: 'sometimes',
-    }
-    await expect(startKeyturnInProcess({ env, dataDir })).rejects.toThrow(/\n {2}OTEL_TRACES_SAMPLER: must be/)
-    await removeFolder(dataDir)
-  })
-})
-
-describe('a server without a collector', () => {
-  it('names no span', async () => {
-    const server = await start({})
-    const answer = await ask(server, { traceparent: TRACEPARENT })
-    expect(answer.headers.has('traceresponse')).toBe(false)
   })
 })

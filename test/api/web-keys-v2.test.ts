@@ -84,21 +84,6 @@ describe('the web key service, version 2', () => {
     expect((await client.deleteWebKey({ keyId: before!.keyId })).deletionDate).toBeDefined()
   })
 
-  it.each(Object.keys(TRANSPORTS) as TransportName[])('refuses with code and reason over %s', async (transport) => {
-    const { token } = await administration()
-    const client = clientOf(WebKeyService, instance.keyturn.listenUrl, { token, transport })
-    expect(await refusalOf(client.revokeWebKey({ keyId: 'nothing' }))).toEqual({
-      code: 'NotFound',
-      reason: 'WEB_KEY_NOT_FOUND',
-      message: 'there is no web key "nothing"',
-    })
-    const stranger = clientOf(WebKeyService, instance.keyturn.listenUrl, { token: null, transport })
-    expect(await refusalOf(stranger.rotateWebKey({}))).toMatchObject({
-      code: 'Unauthenticated',
-      reason: 'TOKEN_MISSING',
-    })
-  })
-
   it('answers what only reads by GET, and what changes something by POST only', async () => {
     const { token, keys } = await administration()
     const [active] = await inState(await administration(), WebKeyState.ACTIVE)

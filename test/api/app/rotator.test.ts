@@ -2,7 +2,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { DecryptabilityCheck } from '../../../src/app/keys/decryptability-check.ts'
 import { Rotator } from '../../../src/app/keys/rotator.ts'
 import { Replica } from '../../../src/app/replica/replica.ts'
-import { thumbprint } from '../../../src/crypto/public-key-macs.ts'
 import type { AuditEntry } from '../../../src/domain/audit.ts'
 import {
   type KeyRing,
@@ -168,26 +167,6 @@ describe('a rotator', () => {
     }
   })
 
-  it('makes no step before its time, and none if rotation is off', async () => {
-    await seed(0, { rotationIntervalSeconds: 3600 * 24, keepStandby: false })
-    const first = await startRotator()
-    for (let second = 0; second < 5; second += 1) {
-      first.clock.advance(SECOND)
-      await first.replica.refresh()
-    }
-    expect(await states()).toEqual(['active'])
-    await first.stop()
-
-    await seedPolicy({ enabled: false, rotationIntervalSeconds: 1 })
-    const second = await startRotator()
-    for (let look = 0; look < 5; look += 1) {
-      second.clock.advance(SECOND)
-      await second.replica.refresh()
-    }
-    expect(await states()).toEqual(['active'])
-    expect(second.rotator.status).toEqual({ enabled: false, overdueSeconds: 0, failures: 0 })
-  })
-
   it('leaves a step to the first replica: two of them create one key', async () => {
     await seed(100)
     let waiting = 0
@@ -261,83 +240,4 @@ describe('a rotator', () => {
     masterKeyIsThere = true
     await passTimeUntil([clock], async () => expect((await states()).slice(0, 2)).toEqual(['inactive', 'active']))
   })
-
-  it('lets the next standby sign if it cannot open the oldest one, which it writes down once', async () => {
-    await seed(100, { rotationIntervalSeconds: 50 })
-    const standbys = [newKeyPair(), newKeyPair()]
-    for (const [i, pair] of standbys.entries()) {
-      await store.update(anEntry('standby'), (ring, clock) => {
-        const { steps } = planCreation(ring, pair, {
-          now: new Date(clock.getTime() - (90 - i) * SECOND),
-          maxWebKeys: 10,
-        })
-        return { steps, result: undefined }
-      })
-    }
-    const [closed, good] = standbys.map(({ keyId }) => keyId)
-    const { clock, rotator, refusals } = await startRotator({
-      assertOpens: async ({ keyId }) => {
-        if (keyId === closed) throw new Error('its master key is not configured')
-      },
-    })
-    const ring = async () => (await createInstanceReader(database, TEST_MACS).load()).ring
-    const stateOf = async (keyId = '') => (await ring()).find((key) => key.keyId === keyId)?.state
-    await passTimeUntil([clock], async () => expect(await stateOf(good)).not.toBe('initial'))
-    expect(await stateOf(closed)).toBe('initial')
-    expect({ refusals, failures: rotator.status.failures }).toEqual({
-      refusals: ['rotation/activate ROTATION_FAILED'],
-      failures: 1,
-    })
-  })
-
-  it('says that there is no room for a key before it is too late, and goes on when there is', async () => {
-    await seed(100, { config: { kind: 'ed25519' } })
-    await store.update(anEntry('fill'), (_ring, now) => ({
-      steps: Array.from({ length: LIMITS.maxWebKeys - 1 }, () => newKeyPair()).flatMap(
-        (pair) => planCreation([], pair, { now, maxWebKeys: 10 }).steps,
-      ),
-      result: undefined,
-    }))
-    const publicJwk = { kty: 'OKP', crv: 'Ed25519', x: 'A'.repeat(43) } as const
-    const generate = async (): Promise<SealedKeyPair> => ({
-      ...newKeyPair(),
-      keyId: thumbprint(publicJwk),
-      algorithm: 'EdDSA',
-      publicJwk,
-    })
-    const { clock, rotator, log, refusals } = await startRotator({ generate })
-    await passTimeUntil([clock], () => expect(rotator.status.failures).toBe(2))
-    expect(refusals).toEqual(Array(2).fill('rotation/create ROTATION_FAILED'))
-    expect(log.lines.find((line) => line.startsWith('error a step'))).toContain('web_key_limit_reached')
-    expect(await events()).toEqual([])
-
-    await store.update(anEntry('clear'), (ring) => {
-      const { keyId } = ring.find(({ state }) => state === 'initial')!
-      return { steps: [{ kind: 'remove', keyId }], result: undefined }
-    })
-    await passTimeUntil([clock], async () => expect(await events()).toEqual(['rotation/create web_keys ok']))
-  })
-
-  it('does nothing while it is out of touch with the database', async () => {
-    await seed(100)
-    const { clock, replica, stop } = await startRotator()
-    await replica.stop()
-    // Nothing is compared any more, so what is known is too old from here on.
-    clock.advance(MAX_STALENESS_SECONDS * SECOND + SECOND)
-    expect(replica.guard.isFresh()).toBe(false)
-    for (let second = 0; second < 5; second += 1) {
-      clock.advance(SECOND)
-      await new Promise((resolve) => setImmediate(resolve))
-    }
-    await stop()
-    expect(await states()).toEqual(['active'])
-  })
 })
-
-async function seedPolicy(changes: Partial<RotationPolicy>): Promise<void> {
-  await store.update(anEntry('policy'), (_ring, _now, rotation) => ({
-    steps: [],
-    rotation: { ...rotation, policy: { ...rotation.policy, ...changes } },
-    result: undefined,
-  }))
-}

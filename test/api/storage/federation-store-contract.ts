@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { FederatedIdentity } from '../../../src/domain/federation/federated-identity.ts'
-import type { IssuerKeys, KeySource } from '../../../src/domain/federation/issuer-keys.ts'
+import type { IssuerKeys } from '../../../src/domain/federation/issuer-keys.ts'
 import {
   addIssuer,
   editIssuer,
@@ -63,19 +63,6 @@ export function describeFederationStore(current: () => Database): void {
         maxLifetimeSeconds: 900,
         algorithms: expect.arrayContaining(['PS512']),
       })
-    })
-
-    it.each<KeySource>([
-      { kind: 'discovery', url: null, caCertificates: 'PEM', maxStalenessSeconds: 600 },
-      { kind: 'jwks_url', url: 'https://a.example/jwks', caCertificates: null, maxStalenessSeconds: 2_592_000 },
-    ])('keeps where keys are fetched from: $kind', async (source) => {
-      const issuerId = await trust('https://a.example', { kind: 'fetched', source })
-      expect(await store().list()).toMatchObject([{ keys: { kind: 'fetched', source } }])
-      const keys = given()
-      await change((issuers) => editIssuer(issuers, issuerId, { keys }))
-      expect(await store().list()).toMatchObject([{ keys }])
-      await change((issuers) => editIssuer(issuers, issuerId, { keys: { kind: 'fetched', source } }))
-      expect((await reader().load()).trustedIssuers).toMatchObject([{ keys: { kind: 'fetched', source } }])
     })
 
     it('keeps the identities of users when an issuer changes, and deletes them with it', async () => {

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { INSTANCE_ROLE_NAMES, PROJECT_MEMBER_ROLE_NAMES } from '../../../src/domain/identities/permission.ts'
-import { createProject, type Project } from '../../../src/domain/identities/project.ts'
+import { createProject } from '../../../src/domain/identities/project.ts'
 import { createServiceUser, type ServiceUser } from '../../../src/domain/identities/service-user.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
@@ -108,38 +108,11 @@ const userState = fc.record({
   ),
 })
 
-/** What can change about a project. */
-const projectState = fc.record({
-  name: fc.constantFrom('one', 'two'),
-  roles: sorted(subset(NAMES)),
-  scopes: sorted(subset(SCOPES)),
-  audiences: sorted(subset(['https://api.example', 'https://api.example/v2', 'urn:api'])),
-})
-
 export function describeIdentityProperties(current: () => Database): void {
   const store = () => createIdentityStore(current(), TEST_MACS)
   const version = async () => (await createInstanceReader(current(), TEST_MACS).status()).version
 
   describe('any change', () => {
-    it('of a project is read back as it was decided', async () => {
-      const changeTo = async (state: Partial<Project>) =>
-        store().changeProject(PROJECT_ID, anEntry('change'), (project, now) => {
-          const next = { ...(project ?? createProject(PROJECT_ID, 'one', now)), ...state }
-          return { next, result: next }
-        })
-      const property = fc.asyncProperty(fc.array(projectState, { minLength: 1, maxLength: 4 }), async (states) => {
-        await current().db.deleteFrom('projects').execute()
-        for (const state of states) {
-          const next = await changeTo(state)
-          expect(await store().findProject(PROJECT_ID)).toEqual(next)
-          const before = await version()
-          await changeTo(structuredClone(state))
-          expect(await version()).toBe(before)
-        }
-      })
-      await fc.assert(property, { numRuns: 12 })
-    })
-
     it('of a service user is read back as it was decided', async () => {
       const project = { name: 'own', roles: NAMES, scopes: SCOPES }
       const owners = await seedProject(current())

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import pg from 'pg'
@@ -11,9 +10,7 @@ import { createInstanceInitializer } from '../../../src/storage/instance/instanc
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
 import { migrate } from '../../../src/storage/migrations/migrate.ts'
 import { type Database, openDatabase } from '../../../src/storage/postgres/database.ts'
-import { anEntry } from '../../support/audit-entry.ts'
 import { eventually } from '../../support/eventually.ts'
-import { identityOperations } from '../../support/identity-operations.ts'
 import { newInstanceContent } from '../../support/instance-content.ts'
 import { TEST_MACS } from '../../support/integrity.ts'
 import { keyOperations } from '../../support/key-operations.ts'
@@ -66,26 +63,7 @@ describe('a database that is not available', () => {
 
   const everyCall = (database: Database): [string, () => Promise<unknown>][] => [
     ['KeyStore.update', () => keyOperations(database).look()],
-    ['InstanceReader.status', () => createInstanceReader(database, TEST_MACS).status()],
     ['InstanceReader.load', () => createInstanceReader(database, TEST_MACS).load()],
-    ['InstanceReader.findServiceUser', () => createInstanceReader(database, TEST_MACS).findServiceUser('x')],
-    ['InstanceInitializer.isInitialised', () => createInstanceInitializer(database).isInitialised()],
-    [
-      'InstanceInitializer.initialise',
-      () => createInstanceInitializer(database).initialise(newInstanceContent(), async () => {}),
-    ],
-    ['IdentityStore.changeProject', () => identityOperations(database).deleteProject('x')],
-    ['IdentityStore.changeUser', () => identityOperations(database).deleteUser('x')],
-    ['IdentityStore.findProject', () => createIdentityStore(database, TEST_MACS).findProject(randomUUID())],
-    [
-      'IdentityStore.listProjects',
-      () => createIdentityStore(database, TEST_MACS).listProjects({ after: null, limit: 1 }, WHOLE_INSTANCE),
-    ],
-    [
-      'IdentityStore.listMembers',
-      () => createIdentityStore(database, TEST_MACS).listMembers(randomUUID(), { after: null, limit: 1 }),
-    ],
-    ['IdentityStore.findUser', () => createIdentityStore(database, TEST_MACS).findUser(randomUUID())],
     [
       'IdentityStore.listUsers',
       () =>
@@ -95,19 +73,9 @@ describe('a database that is not available', () => {
         ),
     ],
     [
-      'IdentityStore.findUserByPersonalAccessToken',
-      () => createIdentityStore(database, TEST_MACS).findUserByPersonalAccessToken(new Uint8Array(32)),
-    ],
-    ['AuditLog.refuse', () => createAuditLog(database).refuse(anEntry('x'), 'y')],
-    [
       'AuditLog.list',
       () =>
         createAuditLog(database).list({ from: null, to: null, actor: null, resource: null }, { after: null, limit: 1 }),
-    ],
-    ['AuditLog.deleteBefore', () => createAuditLog(database).deleteBefore(new Date())],
-    [
-      'CredentialUses.recordSecretUses',
-      () => createCredentialUses(database).recordSecretUses(new Map([[randomUUID(), new Date()]])),
     ],
     ['CredentialUses.useAssertionOnce', () => createCredentialUses(database).useAssertionOnce('x', new Date())],
     ['migrate', () => migrate(database)],
@@ -124,20 +92,19 @@ describe('a database that is not available', () => {
     }
   })
 
-  it.each([
-    ['a wrong password', (good: string) => good.replace(TEST_PASSWORD, 'wrong-password')],
-    ['a database that does not exist', (good: string) => `${good}_other`],
-    ['a server without TLS where TLS is asked for', (good: string) => `${good}?sslmode=require`],
-  ])('includes %s', async (_, spoil) => {
-    const database = await open(spoil(url))
-    const error: unknown = await createInstanceReader(database, TEST_MACS)
-      .status()
-      .catch((thrown: unknown) => thrown)
-    expect(error).toEqual(unavailable)
-    expect(String((error as DomainError).cause)).not.toContain('wrong-password')
-  })
+  it.each([['a wrong password', (good: string) => good.replace(TEST_PASSWORD, 'wrong-password')]])(
+    'includes %s',
+    async (_, spoil) => {
+      const database = await open(spoil(url))
+      const error: unknown = await createInstanceReader(database, TEST_MACS)
+        .status()
+        .catch((thrown: unknown) => thrown)
+      expect(error).toEqual(unavailable)
+      expect(String((error as DomainError).cause)).not.toContain('wrong-password')
+    },
+  )
 
-  it.each(['nonsense', 'postgresql://user:secret@host:port/x', 'https://user:secret@host/x'])(
+  it.each(['nonsense', 'postgresql://user:secret@host:port/x'])(
     'is not what a URL means that cannot be read: %s',
     async (bad) => {
       const error: unknown = await open(bad).catch((thrown: unknown) => thrown)
