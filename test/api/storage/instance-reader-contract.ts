@@ -1,3 +1,6 @@
+/**
+ * The part of the contract about `InstanceReader`.
+ */
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { activeKey } from '../../../src/domain/keys/key-ring.ts'

@@ -1,3 +1,6 @@
+/**
+ * The part of the contract about the constraints of the database.
+ */
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { Database } from '../../../src/storage/postgres/database.ts'
