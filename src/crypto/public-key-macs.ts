@@ -5,8 +5,10 @@
  * The authenticated text is a JSON array of strings, so that it is unambiguous.
  */
 import { createHmac, createSecretKey, hash, timingSafeEqual } from 'node:crypto'
-import type { PublicKeyMacs } from '../domain/integrity.ts'
+import type { UserKey } from '../domain/identities/credential.ts'
+import type { CodedRows, PublicKeyMacs } from '../domain/integrity.ts'
 import type { PublicJwk } from '../domain/keys/key-algorithm.ts'
+import type { KeyPairFacts } from '../domain/keys/web-key.ts'
 import type { DerivedKeys } from './integrity-key.ts'
 
 /** The SHA-256 thumbprint of a key (RFC 7638). */
@@ -14,60 +16,53 @@ export function thumbprint(jwk: PublicJwk): string {
   return hash('sha256', canonical(jwk), 'base64url')
 }
 
-/** Makes and checks codes. */
-export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
-  const webKeys = createRowMac(keys.webKeys)
-  const revokedWebKeys = createRowMac(keys.revokedWebKeys)
-  const userKeys = createRowMac(keys.userKeys)
-  const trustedIssuers = createRowMac(keys.trustedIssuers)
-  const federatedIdentities = createRowMac(keys.federatedIdentities)
-  const clientCertificates = createRowMac(keys.clientCertificates)
-  const ofWebKey: PublicKeyMacs['ofWebKey'] = ({ keyId, algorithm, publicJwk }) => {
-    if (keyId !== thumbprint(publicJwk)) throw new Error('its key_id is not the thumbprint of its public_jwk')
-    return webKeys([keyId, algorithm, canonical(publicJwk)])
-  }
-  const ofRevokedWebKey: PublicKeyMacs['ofRevokedWebKey'] = ({ keyId, algorithm, publicJwk }) =>
-    revokedWebKeys([keyId, algorithm, canonical(publicJwk)])
-  const ofUserKey: PublicKeyMacs['ofUserKey'] = (userId, { keyId, publicJwk }) => {
-    const { kid, alg, ...jwk } = publicJwk
-    // Null if there is none, because an empty text may be a `kid`.
-    return userKeys([userId, keyId, canonical(jwk), kid ?? null, alg ?? null])
-  }
-  const ofTrustedIssuer: PublicKeyMacs['ofTrustedIssuer'] = ({ issuerId, issuer, keys, algorithms, ...limits }) => {
-    const { maxLifetimeSeconds } = limits
+type Statement = readonly (string | null)[]
+
+/** What is said of a row. */
+const STATEMENTS: { readonly [Kind in keyof CodedRows]: (row: CodedRows[Kind]) => Statement } = {
+  webKeys: (key) => {
+    if (key.keyId !== thumbprint(key.publicJwk)) throw new Error('its key_id is not the thumbprint of its public_jwk')
+    return ofWebKey(key)
+  },
+  revokedWebKeys: ofWebKey,
+  userKeys: ({ userId, keyId, publicJwk }) => [userId, keyId, ...ofJwk(publicJwk)],
+  trustedIssuers: ({ issuerId, issuer, keys, algorithms, maxLifetimeSeconds }) => {
     // The first part of a source is a word, and that of a key is JSON.
     const origin =
       keys.kind === 'given'
-        ? keys.keys.flatMap(({ kid, alg, ...jwk }) => [canonical(jwk), kid ?? null, alg ?? null])
+        ? keys.keys.flatMap(ofJwk)
         : [keys.source.kind, keys.source.url, keys.source.caCertificates, String(keys.source.maxStalenessSeconds)]
-    return trustedIssuers([issuerId, issuer, String(maxLifetimeSeconds), algorithms.join(' '), ...origin])
-  }
-  const ofFederatedIdentity: PublicKeyMacs['ofFederatedIdentity'] = (userId, identity) => {
-    const { identityId, issuerId, subject, audience } = identity
-    const claims = identity.claims.flatMap(({ pointer, value }) => [pointer, value])
-    return federatedIdentities([userId, identityId, issuerId, subject, audience, ...claims])
-  }
-  const ofClientCertificate: PublicKeyMacs['ofClientCertificate'] = (userId, { certificateId, match, value }) =>
-    clientCertificates([userId, certificateId, match, value])
-  return {
-    ofWebKey,
-    assertWebKey: (key, found) => assertSameMac(ofWebKey(key), found),
-    ofRevokedWebKey,
-    assertRevokedWebKey: (key, found) => assertSameMac(ofRevokedWebKey(key), found),
-    ofUserKey,
-    assertUserKey: (userId, key, found) => assertSameMac(ofUserKey(userId, key), found),
-    ofTrustedIssuer,
-    assertTrustedIssuer: (issuer, found) => assertSameMac(ofTrustedIssuer(issuer), found),
-    ofFederatedIdentity,
-    assertFederatedIdentity: (userId, identity, found) => assertSameMac(ofFederatedIdentity(userId, identity), found),
-    ofClientCertificate,
-    assertClientCertificate: (userId, certificate, found) =>
-      assertSameMac(ofClientCertificate(userId, certificate), found),
-  }
+    return [issuerId, issuer, String(maxLifetimeSeconds), algorithms.join(' '), ...origin]
+  },
+  federatedIdentities: ({ userId, identityId, issuerId, subject, audience, claims }) => {
+    const conditions = claims.flatMap(({ pointer, value }) => [pointer, value])
+    return [userId, identityId, issuerId, subject, audience, ...conditions]
+  },
+  clientCertificates: ({ userId, certificateId, match, value }) => [userId, certificateId, match, value],
+}
+
+/** Makes and checks codes. */
+export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
+  const kinds = Object.keys(STATEMENTS) as (keyof CodedRows)[]
+  const macs = Object.fromEntries(kinds.map((kind) => [kind, createRowMac(keys[kind])])) as Record<
+    keyof CodedRows,
+    ReturnType<typeof createRowMac>
+  >
+  const of: PublicKeyMacs['of'] = (kind, row) => macs[kind](STATEMENTS[kind](row))
+  return { of, assert: (kind, row, found) => assertSameMac(of(kind, row), found) }
+}
+
+function ofWebKey({ keyId, algorithm, publicJwk }: KeyPairFacts): Statement {
+  return [keyId, algorithm, canonical(publicJwk)]
+}
+
+/** Null if there is no `kid` or `alg`, because an empty text may be a `kid`. */
+function ofJwk({ kid, alg, ...jwk }: UserKey['publicJwk']): Statement {
+  return [canonical(jwk), kid ?? null, alg ?? null]
 }
 
 /** Makes codes of statements under a key. */
-export function createRowMac(key: Uint8Array): (statement: readonly (string | null)[]) => Uint8Array {
+export function createRowMac(key: Uint8Array): (statement: Statement) => Uint8Array {
   const secret = createSecretKey(key)
   return (statement) => createHmac('sha256', secret).update(JSON.stringify(statement)).digest()
 }

@@ -15,29 +15,24 @@ import type { KeyPairFacts } from './keys/web-key.ts'
  * The codes of web keys and of revoked ones differ, so that the record of a revoked key cannot be published again.
  */
 export interface PublicKeyMacs {
-  /** @throws {Error} if the key id is not the thumbprint of the key (RFC 7638). */
-  ofWebKey(key: KeyPairFacts): Uint8Array
-  /** @throws {Error} if the key id is not the thumbprint of the key, or this is not its code. */
-  assertWebKey(key: KeyPairFacts, mac: Uint8Array): void
-  ofRevokedWebKey(key: KeyPairFacts): Uint8Array
-  /** @throws {Error} if this is not its code. */
-  assertRevokedWebKey(key: KeyPairFacts, mac: Uint8Array): void
-  /** Of a key of a service user, and of no other user. */
-  ofUserKey(userId: string, key: Pick<UserKey, 'keyId' | 'publicJwk'>): Uint8Array
-  /** @throws {Error} if this is not its code. */
-  assertUserKey(userId: string, key: Pick<UserKey, 'keyId' | 'publicJwk'>, mac: Uint8Array): void
-  /** Of all that decides which JWTs are believed. */
-  ofTrustedIssuer(issuer: TrustedIssuerFacts): Uint8Array
-  /** @throws {Error} if this is not its code. */
-  assertTrustedIssuer(issuer: TrustedIssuerFacts, mac: Uint8Array): void
-  /** Of an identity of a service user, and of no other user. */
-  ofFederatedIdentity(userId: string, identity: FederatedIdentityFacts): Uint8Array
-  /** @throws {Error} if this is not its code. */
-  assertFederatedIdentity(userId: string, identity: FederatedIdentityFacts, mac: Uint8Array): void
-  /** Of a client certificate of a service user, and of no other user. */
-  ofClientCertificate(userId: string, certificate: ClientCertificateFacts): Uint8Array
-  /** @throws {Error} if this is not its code. */
-  assertClientCertificate(userId: string, certificate: ClientCertificateFacts, mac: Uint8Array): void
+  /** @throws {Error} if the key id of a web key is not the thumbprint of the key (RFC 7638). */
+  of<Kind extends keyof CodedRows>(kind: Kind, row: CodedRows[Kind]): Uint8Array
+  /** @throws {Error} if this is not its code; like `of`. */
+  assert<Kind extends keyof CodedRows>(kind: Kind, row: CodedRows[Kind], mac: Uint8Array): void
+}
+
+/** What a code covers, by the kind of its row. What belongs to a service user belongs to no other. */
+export interface CodedRows {
+  readonly webKeys: KeyPairFacts
+  readonly revokedWebKeys: KeyPairFacts
+  readonly userKeys: OfUser & Pick<UserKey, 'keyId' | 'publicJwk'>
+  readonly trustedIssuers: TrustedIssuerFacts
+  readonly federatedIdentities: OfUser & FederatedIdentityFacts
+  readonly clientCertificates: OfUser & ClientCertificateFacts
+}
+
+interface OfUser {
+  readonly userId: string
 }
 
 /** What the code of a client certificate covers. */

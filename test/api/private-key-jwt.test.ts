@@ -61,7 +61,7 @@ async function addKey(userId: string, publicKey: KeyObject, { expiresAt, ...memb
         key_id: keyId,
         user_id: userId,
         public_jwk: JSON.stringify(publicJwk),
-        mac: instance.integrity.publicKeys.ofUserKey(userId, { keyId, publicJwk }),
+        mac: instance.integrity.publicKeys.of('userKeys', { userId, keyId, publicJwk }),
         creation_date: YESTERDAY,
         expiration_date: expiresAt ?? null,
       })

@@ -31,7 +31,7 @@ export function toFederatedIdentity(
   const { identity_id: identityId, issuer_id: issuerId, subject, audience } = json
   const facts = { identityId, issuerId, subject, audience, claims: toClaims(json.claims) }
   try {
-    macs.assertFederatedIdentity(userId, facts, new Uint8Array(Buffer.from(json.mac, 'hex')))
+    macs.assert('federatedIdentities', { ...facts, userId }, new Uint8Array(Buffer.from(json.mac, 'hex')))
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new Error(`federated identity ${identityId}: ${reason}`, { cause: error })
@@ -76,7 +76,7 @@ export async function writeFederatedIdentities(
       audience: part.audience,
       claims: JSON.stringify(part.claims),
       creation_date: part.createdAt,
-      mac: macs.ofFederatedIdentity(userId, part),
+      mac: macs.of('federatedIdentities', { ...part, userId }),
     }))
     await trx.insertInto('federated_identities').values(rows).execute()
   }

@@ -52,7 +52,7 @@ function toTrustedIssuer(row: Selectable<Tables['trusted_issuers']>, macs: Publi
     const { issuer_id: issuerId, issuer, algorithms, max_lifetime: maxLifetimeSeconds } = row
     if (!algorithms.every(isAssertionAlgorithm)) throw new Error('an algorithm is not known')
     const facts = { issuerId, issuer, keys: toKeys(row), algorithms, maxLifetimeSeconds }
-    macs.assertTrustedIssuer(facts, row.mac)
+    macs.assert('trustedIssuers', facts, row.mac)
     return { ...facts, createdAt: row.creation_date }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
@@ -90,7 +90,7 @@ function toRow(issuer: TrustedIssuer, macs: PublicKeyMacs) {
     key_url: source?.url ?? null,
     ca_certificates: source?.caCertificates ?? null,
     max_key_staleness: source?.maxStalenessSeconds ?? null,
-    mac: macs.ofTrustedIssuer(issuer),
+    mac: macs.of('trustedIssuers', issuer),
   }
 }
 

@@ -30,7 +30,11 @@ export function toClientCertificate(
   try {
     const match = CERTIFICATE_MATCHES.find((each) => each === json.match)
     if (match === undefined) throw new Error(`there is no match ${json.match}`)
-    macs.assertClientCertificate(userId, { certificateId, match, value }, new Uint8Array(Buffer.from(json.mac, 'hex')))
+    macs.assert(
+      'clientCertificates',
+      { userId, certificateId, match, value },
+      new Uint8Array(Buffer.from(json.mac, 'hex')),
+    )
     const expiresAt = expiration_date === null ? null : new Date(expiration_date)
     return { certificateId, match, value, createdAt: new Date(creation_date), expiresAt }
   } catch (error) {
@@ -59,7 +63,7 @@ export async function writeClientCertificates(
       value: part.value,
       creation_date: part.createdAt,
       expiration_date: part.expiresAt,
-      mac: macs.ofClientCertificate(userId, part),
+      mac: macs.of('clientCertificates', { ...part, userId }),
     }))
     await trx.insertInto('client_certificates').values(rows).execute()
   }

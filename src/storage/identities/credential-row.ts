@@ -59,7 +59,7 @@ export function toClientSecretRow(userId: string, secret: ClientSecret) {
 export function toUserKey(userId: string, json: UserKeyJson, macs: PublicKeyMacs): UserKey {
   const key = { keyId: json.key_id, publicJwk: toUserJwk(json.public_jwk) }
   try {
-    macs.assertUserKey(userId, key, toBytes(json.mac))
+    macs.assert('userKeys', { ...key, userId }, toBytes(json.mac))
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new Error(`key ${json.key_id}: ${reason}`, { cause: error })
@@ -74,7 +74,7 @@ export function toUserKeyRow(userId: string, key: UserKey, macs: PublicKeyMacs) 
     public_jwk: JSON.stringify(key.publicJwk),
     creation_date: key.createdAt,
     expiration_date: key.expiresAt,
-    mac: macs.ofUserKey(userId, key),
+    mac: macs.of('userKeys', { ...key, userId }),
   }
 }
 

@@ -40,7 +40,7 @@ export async function readRevokedWebKey(
 function fromRevokedRow(row: Selectable<Tables['revoked_web_keys']>, macs: PublicKeyMacs): RevokedWebKey {
   try {
     const facts = toFacts(row)
-    macs.assertRevokedWebKey(facts, row.mac)
+    macs.assert('revokedWebKeys', facts, row.mac)
     return {
       ...facts,
       state: 'revoked',
@@ -65,6 +65,6 @@ export function toRevokedRow(key: RevokedWebKey, macs: PublicKeyMacs) {
     activation_date: key.activatedAt,
     deactivation_date: key.deactivatedAt,
     revocation_date: key.revokedAt,
-    mac: macs.ofRevokedWebKey(key),
+    mac: macs.of('revokedWebKeys', key),
   }
 }

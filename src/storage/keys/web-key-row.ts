@@ -75,7 +75,7 @@ export function toNewRow(key: WebKey, sealedPrivateKey: string, macs: PublicKeyM
     public_jwk: JSON.stringify(key.publicJwk),
     sealed_private_key: sealedPrivateKey,
     creation_date: key.createdAt,
-    mac: macs.ofWebKey(key),
+    mac: macs.of('webKeys', key),
     ...toLifeColumns(key),
   }
 }
@@ -84,7 +84,7 @@ export function toNewRow(key: WebKey, sealedPrivateKey: string, macs: PublicKeyM
 function toWebKey(row: WebKeyRow, macs: PublicKeyMacs): WebKey {
   try {
     const facts = toFacts(row)
-    macs.assertWebKey(facts, row.mac)
+    macs.assert('webKeys', facts, row.mac)
     const { state, activation_date: activatedAt, deactivation_date: deactivatedAt } = row
     if (state === 'initial' && activatedAt === null && deactivatedAt === null) {
       return { ...facts, state, publishedAt: row.publication_date }

@@ -18,7 +18,7 @@ describe('an integrity key', () => {
     const header = decodeProtectedHeader(made.sealedIntegrityKey)
     expect(header).toMatchObject({ alg: 'A256GCMKW', enc: 'A256GCM', kid: idOf(older), cty: 'integrity-key' })
     const opened = await openIntegrity(made.sealedIntegrityKey, masterKeys)
-    opened.publicKeys.assertWebKey(pair, made.publicKeys.ofWebKey(pair))
+    opened.publicKeys.assert('webKeys', pair, made.publicKeys.of('webKeys', pair))
     const { secret, hash } = made.secrets.generate()
     expect(opened.secrets.matches(secret, [hash])).toBe(true)
   })
@@ -29,7 +29,7 @@ describe('an integrity key', () => {
     expect(plaintext).toHaveLength(32)
     const derived = createIntegrity(deriveKeys(plaintext))
     const opened = await openIntegrity(sealedIntegrityKey, masterKeys)
-    opened.publicKeys.assertWebKey(pair, derived.publicKeys.ofWebKey(pair))
+    opened.publicKeys.assert('webKeys', pair, derived.publicKeys.of('webKeys', pair))
   })
 
   it('is the same when another master key has sealed it', async () => {
@@ -38,7 +38,7 @@ describe('an integrity key', () => {
     const resealed = await createKeyResealer(both).reseal({ kind: 'integrity_key', sealed: made.sealedIntegrityKey })
     expect(decodeProtectedHeader(resealed).kid).toBe(idOf(newer))
     const opened = await openIntegrity(resealed, parseMasterKeys(newer))
-    opened.publicKeys.assertWebKey(pair, made.publicKeys.ofWebKey(pair))
+    opened.publicKeys.assert('webKeys', pair, made.publicKeys.of('webKeys', pair))
   })
 
   it('is not opened without its master key, which is named', async () => {
@@ -82,9 +82,9 @@ describe('the mac of a public key', () => {
     ['kid', 'u', { ...key, publicJwk: { ...key.publicJwk, kid: '' } }],
     ['alg', 'u', { ...key, publicJwk: { ...key.publicJwk, alg: '' } }],
   ])('of the key of a user covers its %s', (_, userId, other) => {
-    const mac = publicKeys.ofUserKey('u', key)
-    expect(() => publicKeys.assertUserKey('u', key, mac)).not.toThrow()
-    expect(() => publicKeys.assertUserKey(userId, other, mac)).toThrow('its mac does not fit')
+    const mac = publicKeys.of('userKeys', { userId: 'u', ...key })
+    expect(() => publicKeys.assert('userKeys', { userId: 'u', ...key }, mac)).not.toThrow()
+    expect(() => publicKeys.assert('userKeys', { userId, ...other }, mac)).toThrow('its mac does not fit')
   })
 
   it('is the HMAC-SHA256 of key id, algorithm and the members of its thumbprint [RFC 2104 §2, RFC 7638 §3]', () => {
@@ -94,17 +94,17 @@ describe('the mac of a public key', () => {
     const mac = createHmac('sha256', keys.webKeys)
       .update(JSON.stringify([keyId, algorithm, members]))
       .digest()
-    expect(Buffer.from(publicKeys.ofWebKey(pair))).toEqual(mac)
+    expect(Buffer.from(publicKeys.of('webKeys', pair))).toEqual(mac)
   })
 
   it('is not made for a key whose id is not its thumbprint [RFC 7638 §3]', () => {
-    expect(() => publicKeys.ofWebKey({ ...pair, keyId: newKeyPair().keyId })).toThrow('not the thumbprint')
+    expect(() => publicKeys.of('webKeys', { ...pair, keyId: newKeyPair().keyId })).toThrow('not the thumbprint')
   })
 
   it('tells a web key from a revoked one, and a kid from an alg', () => {
-    expect(publicKeys.ofWebKey(pair)).not.toEqual(publicKeys.ofRevokedWebKey(pair))
+    expect(publicKeys.of('webKeys', pair)).not.toEqual(publicKeys.of('revokedWebKeys', pair))
     const [kid, alg] = [{ kid: 'ES256' }, { alg: 'ES256' }].map((member) =>
-      publicKeys.ofUserKey('u', { ...key, publicJwk: { ...key.publicJwk, ...member } }),
+      publicKeys.of('userKeys', { userId: 'u', ...key, publicJwk: { ...key.publicJwk, ...member } }),
     )
     expect(kid).not.toEqual(alg)
   })
