@@ -35,8 +35,8 @@ export function insertDerivedClients(count: number, secretKey: Uint8Array): read
     `insert into projects (project_id, name, creation_date) values ('${PROJECT_ID}', '${PROJECT_NAME}', now())`,
     `insert into service_users (user_id, project_id, name, enabled, client_credentials_enabled, creation_date)
      select md5('user ' || n)::uuid, '${PROJECT_ID}', 'robot ' || n, true, true, now() from generate_series(1, ${count}) n`,
-    `insert into client_secrets (secret_id, user_id, hash, creation_date)
-     select gen_random_uuid(), md5('user ' || n)::uuid,
+    `insert into credentials (credential_id, user_id, kind, hash, creation_date)
+     select gen_random_uuid(), md5('user ' || n)::uuid, 'client_secret',
        sha256(${outer} || sha256(${inner} || sha256(convert_to(${secret}, 'UTF8')))), now()
      from generate_series(1, ${count}) n`,
     'update instance set version = version + 1',

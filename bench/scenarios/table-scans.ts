@@ -40,7 +40,7 @@ export async function scansSince<T>(
 
 async function scansOf(postgres: TestPostgres, url: string): Promise<Scans> {
   const rows = await postgres.query<{ relname: string; idx_scan: string; seq_scan: string }>(
-    `select relname, idx_scan, seq_scan from pg_stat_user_tables where relname in ('service_users', 'client_secrets')`,
+    `select relname, idx_scan, seq_scan from pg_stat_user_tables where relname in ('service_users', 'credentials')`,
     [],
     url,
   )
@@ -48,7 +48,7 @@ async function scansOf(postgres: TestPostgres, url: string): Promise<Scans> {
     Number(rows.find(({ relname }) => relname === table)?.[column] ?? 0)
   return {
     userIndexScans: of('service_users', 'idx_scan'),
-    secretIndexScans: of('client_secrets', 'idx_scan'),
-    tableScans: of('service_users', 'seq_scan') + of('client_secrets', 'seq_scan'),
+    secretIndexScans: of('credentials', 'idx_scan'),
+    tableScans: of('service_users', 'seq_scan') + of('credentials', 'seq_scan'),
   }
 }

@@ -4,8 +4,8 @@
  */
 import { type CompactVerifyGetKey, type CryptoKey, compactVerify, decodeJwt, decodeProtectedHeader, errors } from 'jose'
 import { isCompactJws } from '../domain/compact-jws.ts'
-import { MAX_SUBJECT_LENGTH } from '../domain/federation/federated-identity.ts'
 import { mayVouchFor, type TrustedIssuer, trustDomainOf } from '../domain/federation/trusted-issuer.ts'
+import { MAX_SUBJECT_LENGTH } from '../domain/identities/federated-identity.ts'
 import { isAssertionAlgorithm } from '../domain/keys/assertion-algorithm.ts'
 import type {
   FederatedAssertionContent,

@@ -17,10 +17,8 @@ const KEY_BYTES = 32
 const USES = {
   webKeys: 'keyturn web keys',
   revokedWebKeys: 'keyturn revoked web keys',
-  userKeys: 'keyturn user keys',
   trustedIssuers: 'keyturn trusted issuers',
-  federatedIdentities: 'keyturn federated identities',
-  clientCertificates: 'keyturn client certificates',
+  credentials: 'keyturn credentials',
   clientSecrets: 'keyturn client secrets',
   personalAccessTokens: 'keyturn personal access tokens',
   personalAccessTokenTags: 'keyturn personal access token tags',

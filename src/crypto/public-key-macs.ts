@@ -1,11 +1,11 @@
 /**
- * Message authentication codes (HMAC-SHA256, RFC 2104) of the public keys in the database, of trusted issuers, federated identities and
- * client certificates, and thumbprints of keys.
+ * Message authentication codes (HMAC-SHA256, RFC 2104) of web keys, trusted issuers and credentials in the database, and thumbprints of
+ * keys.
  *
  * The authenticated text is a JSON array of strings, so that it is unambiguous.
  */
 import { createHmac, createSecretKey, hash, timingSafeEqual } from 'node:crypto'
-import type { UserKey } from '../domain/identities/credential.ts'
+import type { IssuerKey } from '../domain/federation/issuer-keys.ts'
 import type { CodedRows, PublicKeyMacs } from '../domain/integrity.ts'
 import type { PublicJwk } from '../domain/keys/key-algorithm.ts'
 import type { KeyPairFacts } from '../domain/keys/web-key.ts'
@@ -25,7 +25,6 @@ const STATEMENTS: { readonly [Kind in keyof CodedRows]: (row: CodedRows[Kind]) =
     return ofWebKey(key)
   },
   revokedWebKeys: ofWebKey,
-  userKeys: ({ userId, keyId, publicJwk }) => [userId, keyId, ...ofJwk(publicJwk)],
   trustedIssuers: ({ issuerId, issuer, keys, algorithms, maxLifetimeSeconds }) => {
     // The first part of a source is a word, and that of a key is JSON.
     const origin =
@@ -34,11 +33,7 @@ const STATEMENTS: { readonly [Kind in keyof CodedRows]: (row: CodedRows[Kind]) =
         : [keys.source.kind, keys.source.url, keys.source.caCertificates, String(keys.source.maxStalenessSeconds)]
     return [issuerId, issuer, String(maxLifetimeSeconds), algorithms.join(' '), ...origin]
   },
-  federatedIdentities: ({ userId, identityId, issuerId, subject, audience, claims }) => {
-    const conditions = claims.flatMap(({ pointer, value }) => [pointer, value])
-    return [userId, identityId, issuerId, subject, audience, ...conditions]
-  },
-  clientCertificates: ({ userId, certificateId, match, value }) => [userId, certificateId, match, value],
+  credentials: ({ userId, credentialId, kind, content }) => [userId, credentialId, kind, content],
 }
 
 /** Makes and checks codes. */
@@ -57,7 +52,7 @@ function ofWebKey({ keyId, algorithm, publicJwk }: KeyPairFacts): Statement {
 }
 
 /** Null if there is no `kid` or `alg`, because an empty text may be a `kid`. */
-function ofJwk({ kid, alg, ...jwk }: UserKey['publicJwk']): Statement {
+function ofJwk({ kid, alg, ...jwk }: IssuerKey): Statement {
   return [canonical(jwk), kid ?? null, alg ?? null]
 }
 

@@ -3,10 +3,8 @@
  * sealed. `crypto/` implements these ports (decision 11).
  */
 import type { ConsoleSession, SignInLink } from './console/sign-ins.ts'
-import type { FederatedIdentity } from './federation/federated-identity.ts'
 import type { TrustedIssuer } from './federation/trusted-issuer.ts'
-import type { ClientCertificate } from './identities/client-certificate.ts'
-import type { UserKey } from './identities/credential.ts'
+import type { CredentialKind } from './identities/credential.ts'
 import type { KeyPairFacts } from './keys/web-key.ts'
 
 /**
@@ -21,28 +19,22 @@ export interface PublicKeyMacs {
   assert<Kind extends keyof CodedRows>(kind: Kind, row: CodedRows[Kind], mac: Uint8Array): void
 }
 
-/** What a code covers, by the kind of its row. What belongs to a service user belongs to no other. */
+/** What a code covers, by the kind of its row. */
 export interface CodedRows {
   readonly webKeys: KeyPairFacts
   readonly revokedWebKeys: KeyPairFacts
-  readonly userKeys: OfUser & Pick<UserKey, 'keyId' | 'publicJwk'>
-  readonly trustedIssuers: TrustedIssuerFacts
-  readonly federatedIdentities: OfUser & FederatedIdentityFacts
-  readonly clientCertificates: OfUser & ClientCertificateFacts
+  readonly trustedIssuers: Omit<TrustedIssuer, 'createdAt'>
+  readonly credentials: CredentialFacts
 }
 
-interface OfUser {
+/** Of a credential that is no secret. It is of one service user, and of no other. */
+interface CredentialFacts {
   readonly userId: string
+  readonly credentialId: string
+  readonly kind: CredentialKind
+  /** What makes the credential, as it is stored. */
+  readonly content: string
 }
-
-/** What the code of a client certificate covers. */
-export type ClientCertificateFacts = Pick<ClientCertificate, 'certificateId' | 'match' | 'value'>
-
-/** What the code of an issuer covers. */
-export type TrustedIssuerFacts = Omit<TrustedIssuer, 'createdAt'>
-
-/** What the code of a federated identity covers. */
-export type FederatedIdentityFacts = Omit<FederatedIdentity, 'createdAt'>
 
 /** Generates client secrets and personal access tokens, and compares them in constant time. */
 export interface ClientSecrets {

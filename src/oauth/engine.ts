@@ -11,7 +11,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
 import { stringify } from 'node:querystring'
 import { Readable } from 'node:stream'
 import { type Adapter, errors, Provider } from 'oidc-provider'
-import { isLive, type UserKey } from '../domain/identities/credential.ts'
+import { liveCredentials, type UserKey } from '../domain/identities/credential.ts'
 import { ASSERTION_ALGORITHMS } from '../domain/keys/assertion-algorithm.ts'
 import type { CredentialUses } from '../domain/ports/records.ts'
 import type { Log, RequestContext } from '../domain/ports/runtime.ts'
@@ -165,17 +165,17 @@ function metadataOf(id: string, { client, presented }: EngineCall, now: Date) {
   }
   if (presented.kind !== 'key') return { ...metadata, token_endpoint_auth_method: 'none' as const }
   const { user } = client.claimed
-  const live = user?.enabled === true ? user.keys.filter((key) => isLive(key, now)) : []
+  const live = user?.enabled === true ? liveCredentials(user, 'user_key', now) : []
   if (live.length === 0) return undefined
   const { kid } = unverifiedHeader(presented.assertion) ?? {}
   const named = live.filter((key) => typeof kid !== 'string' || kid === nameOf(key))
-  client.claimed.proof = { kind: 'private_key_jwt', keyIds: named.map(({ keyId }) => keyId) }
+  client.claimed.proof = { kind: 'private_key_jwt', credentialIds: named.map(({ credentialId }) => credentialId) }
   return { ...metadata, token_endpoint_auth_method: 'private_key_jwt' as const, jwks: { keys: live.map(toClientJwk) } }
 }
 
 /** A key without `kid` gets its id as one. */
-function nameOf({ keyId, publicJwk }: UserKey): string {
-  return publicJwk.kid ?? keyId
+function nameOf({ credentialId, publicJwk }: UserKey): string {
+  return publicJwk.kid ?? credentialId
 }
 
 function toClientJwk(userKey: UserKey) {

@@ -24,9 +24,7 @@ import type { Configurations } from '../app/configuration/configurations.ts'
 import type { ConsoleSessions } from '../app/console/console-sessions.ts'
 import type { SessionAccess } from '../app/console/session-access.ts'
 import type { Webhooks } from '../app/events/webhooks.ts'
-import type { FederatedIdentities } from '../app/federation/federated-identities.ts'
 import type { TrustedIssuers } from '../app/federation/trusted-issuers.ts'
-import type { ClientCertificates } from '../app/identities/client-certificates.ts'
 import type { Credentials } from '../app/identities/credentials.ts'
 import type { Projects } from '../app/identities/projects.ts'
 import type { ServiceUsers } from '../app/identities/service-users.ts'
@@ -38,9 +36,8 @@ import { configService } from './configuration/config-service.ts'
 import { consoleService } from './console/console-service.ts'
 import type { OpenIdEndpointOptions } from './console/openid-endpoint.ts'
 import { webhookService } from './events/webhook-service.ts'
-import { federatedIdentityService } from './federation/federated-identity-service.ts'
 import { trustedIssuerService } from './federation/trusted-issuer-service.ts'
-import { clientCertificateService } from './identities/client-certificate-service.ts'
+import { clientCertificateService, federatedIdentityService } from './identities/credential-services.ts'
 import { projectService } from './identities/project-service.ts'
 import { serviceUserService } from './identities/service-user-service.ts'
 import { instanceService } from './instance/instance-service.ts'
@@ -78,9 +75,7 @@ export interface ServiceParts {
   readonly users: ServiceUsers
   readonly credentials: Credentials
   readonly introspection: Introspection
-  readonly certificates: ClientCertificates
   readonly trustedIssuers: TrustedIssuers
-  readonly federatedIdentities: FederatedIdentities
   readonly audit: AuditTrail
   readonly auditFeed: AuditFeed
   /** Aborted when the server stops: streams end then. */
@@ -105,16 +100,16 @@ export interface ConsoleRpc {
 
 /** Adds Keyturn's own services to a router. */
 export function addServices(router: ConnectRouter, parts: ServiceParts): ConnectRouter {
-  const { webKeys, rotation, projects, users, certificates, trustedIssuers, federatedIdentities, audit } = parts
+  const { webKeys, rotation, projects, users, credentials, trustedIssuers, audit } = parts
   const { instance, configurations, console, baseUrl, auditFeed, stopping, webhooks } = parts
   router
     .service(BetaWebKeyService, webKeyBetaService(webKeys))
     .service(WebKeyService, webKeyService(webKeys, rotation))
     .service(ProjectService, projectService(projects, users))
     .service(ServiceUserService, serviceUserService(parts))
-    .service(ClientCertificateService, clientCertificateService(certificates))
+    .service(ClientCertificateService, clientCertificateService(credentials))
     .service(TrustedIssuerService, trustedIssuerService(trustedIssuers))
-    .service(FederatedIdentityService, federatedIdentityService(federatedIdentities))
+    .service(FederatedIdentityService, federatedIdentityService(credentials))
     .service(AuditService, auditService(audit, { feed: auditFeed, stopping }))
     .service(InstanceService, instanceService(instance))
     .service(WebhookService, webhookService(webhooks))

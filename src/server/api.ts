@@ -4,8 +4,6 @@
 import { randomUUID } from 'node:crypto'
 import { Access } from '../app/access/access.ts'
 import { Configurations } from '../app/configuration/configurations.ts'
-import { FederatedIdentities } from '../app/federation/federated-identities.ts'
-import { ClientCertificates } from '../app/identities/client-certificates.ts'
 import { Credentials } from '../app/identities/credentials.ts'
 import { Projects } from '../app/identities/projects.ts'
 import { ServiceUsers } from '../app/identities/service-users.ts'
@@ -49,8 +47,6 @@ export function createApi(options: ServicesOptions, { introspection, keysOfIssue
       maxTokenLifetimeDays: config.maxPatLifetimeDays,
       clock: systemClock,
     }),
-    certificates: new ClientCertificates(identities),
-    federatedIdentities: new FederatedIdentities(identities),
     trustedIssuers: createTrustedIssuers(options, keysOfIssuers),
     webhooks: startWebhooks(options),
     introspection,

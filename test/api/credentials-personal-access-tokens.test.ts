@@ -84,9 +84,9 @@ describe('a personal access token', () => {
     await change(instance.database, async (trx) => {
       const [creation_date, expiration_date] = [new Date(Date.now() - 2 * HOUR), new Date(Date.now() - HOUR)]
       await trx
-        .updateTable('personal_access_tokens')
+        .updateTable('credentials')
         .set({ creation_date, expiration_date })
-        .where('token_id', '=', tokenId)
+        .where('credential_id', '=', tokenId)
         .execute()
     })
     await expectRefused()

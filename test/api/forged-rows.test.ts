@@ -87,7 +87,8 @@ describe('an attacker who can write to the database, without a master key,', () 
     const userId = await plantOwner()
     const secret = `ktn_cs_${randomBytes(32).toString('base64url')}`
     await write(
-      'insert into client_secrets (secret_id, user_id, hash, creation_date) values ($1, $2, $3, now())',
+      `insert into credentials (credential_id, user_id, kind, hash, creation_date)
+        values ($1, $2, 'client_secret', $3, now())`,
       randomUUID(),
       userId,
       sha256(secret),
@@ -100,8 +101,8 @@ describe('an attacker who can write to the database, without a master key,', () 
     const userId = await plantOwner()
     const planted = `ktn_pat_${randomBytes(32).toString('base64url')}`
     await write(
-      `insert into personal_access_tokens (token_id, user_id, hash, creation_date, expiration_date)
-        values ($1, $2, $3, now(), now() + interval '1 day')`,
+      `insert into credentials (credential_id, user_id, kind, hash, creation_date, expiration_date)
+        values ($1, $2, 'personal_access_token', $3, now(), now() + interval '1 day')`,
       randomUUID(),
       userId,
       sha256(planted),
@@ -113,10 +114,11 @@ describe('an attacker who can write to the database, without a master key,', () 
     const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const userId = await plantOwner()
     await write(
-      'insert into user_keys (key_id, user_id, public_jwk, creation_date, mac) values ($1, $2, $3, now(), $4)',
+      `insert into credentials (credential_id, user_id, kind, content, creation_date, mac)
+        values ($1, $2, 'user_key', $3, now(), $4)`,
       randomUUID(),
       userId,
-      JSON.stringify(publicKey.export({ format: 'jwk' })),
+      JSON.stringify({ publicJwk: publicKey.export({ format: 'jwk' }) }),
       randomBytes(32),
     )
     const clientId = `${userId}@${PROJECT}`

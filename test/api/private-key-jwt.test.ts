@@ -54,14 +54,15 @@ type KeyOptions = { readonly kid?: string; readonly alg?: string; readonly expir
 async function addKey(userId: string, publicKey: KeyObject, { expiresAt, ...members }: KeyOptions = {}) {
   const keyId = randomUUID()
   const publicJwk = { ...(publicKey.export({ format: 'jwk' }) as PublicJwk), ...members }
+  const row = { kind: 'user_key', content: JSON.stringify({ publicJwk }) } as const
   await change(instance.database, async (trx) => {
     await trx
-      .insertInto('user_keys')
+      .insertInto('credentials')
       .values({
-        key_id: keyId,
+        ...row,
+        credential_id: keyId,
         user_id: userId,
-        public_jwk: JSON.stringify(publicJwk),
-        mac: instance.integrity.publicKeys.of('userKeys', { userId, keyId, publicJwk }),
+        mac: instance.integrity.publicKeys.of('credentials', { userId, credentialId: keyId, ...row }),
         creation_date: YESTERDAY,
         expiration_date: expiresAt ?? null,
       })
@@ -370,7 +371,7 @@ describe('the keys of a user', () => {
     expect(await statusOf(assertionOf(user))).toBe(200)
     expect((await present(await assertionOf(user), replica)).status).toBe(200)
     await change(instance.database, async (trx) => {
-      await trx.deleteFrom('user_keys').where('user_id', '=', user.userId).execute()
+      await trx.deleteFrom('credentials').where('user_id', '=', user.userId).execute()
     })
     for (const at of [instance.keyturn, replica]) {
       await eventually(async () => {

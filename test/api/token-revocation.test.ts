@@ -127,7 +127,7 @@ describe('the revocation endpoint [RFC 7009 §2]', () => {
     expect(await judged(token)).toEqual(GOOD)
     // Without a new version, so that the replica still has the secret in memory.
     await instance.database.db
-      .updateTable('client_secrets')
+      .updateTable('credentials')
       .set({ deactivation_date: new Date() })
       .where('user_id', '=', robot.userId)
       .execute()

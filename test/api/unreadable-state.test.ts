@@ -56,12 +56,16 @@ async function newUser(name: string): Promise<AdminCredentials & { readonly user
   return { ...owner, userId, client_id: clientId, client_secret: clientSecret }
 }
 
-/** A public key without a kind, and a MAC that fits nothing. */
+/** A public key without content, and a MAC that fits nothing. */
 async function breakRowOf(userId: string): Promise<void> {
-  await query("insert into user_keys values ($1, $2, '{}', now(), null, $3)", [KEY_ID, userId, Buffer.alloc(32)])
+  await query(
+    `insert into credentials (credential_id, user_id, kind, content, creation_date, mac)
+      values ($1, $2, 'user_key', '{}', now(), $3)`,
+    [KEY_ID, userId, Buffer.alloc(32)],
+  )
 }
 
-const mend = () => query('delete from user_keys where key_id = $1', [KEY_ID])
+const mend = () => query('delete from credentials where credential_id = $1', [KEY_ID])
 
 const statusOf = async (credentials: AdminCredentials) => {
   const { client_id, client_secret, token_endpoint } = credentials

@@ -50,13 +50,13 @@ async function seedUsers({ instance }: ConsoleTest): Promise<string> {
   const user = await seedUser(database, { project, name: 'checkout', projectRoles, customScopes: ['orders:read'] })
   for (let count = 0; count < 2; count++) await seedSecret(database, user.userId)
   await sql`
-    update client_secrets set creation_date = creation_date - interval '80 days', last_use_date = clock_timestamp() - interval '4 hours',
+    update credentials set creation_date = creation_date - interval '80 days', last_use_date = clock_timestamp() - interval '4 hours',
       expiration_date = clock_timestamp() + interval '10 days'
-    where secret_id = (select secret_id from client_secrets where user_id = ${user.userId} order by secret_id limit 1)`.execute(
+    where credential_id = (select credential_id from credentials where user_id = ${user.userId} order by credential_id limit 1)`.execute(
     database.db,
   )
   await sql`
-    update client_secrets set last_use_date = clock_timestamp() where user_id = ${user.userId} and expiration_date is null`.execute(
+    update credentials set last_use_date = clock_timestamp() where user_id = ${user.userId} and expiration_date is null`.execute(
     database.db,
   )
   return user.userId

@@ -79,9 +79,9 @@ describeConsole('a secret that is rotated in the console under load', (test) => 
     expect(await done.count()).toBe(2)
 
     // So long ago that every token that it got has expired.
-    await sql`update client_secrets set last_use_date = clock_timestamp() - interval '2 days'
-      where user_id = ${userId} and secret_id = (
-        select secret_id from client_secrets where user_id = ${userId} order by creation_date limit 1)`.execute(
+    await sql`update credentials set last_use_date = clock_timestamp() - interval '2 days'
+      where user_id = ${userId} and credential_id = (
+        select credential_id from credentials where user_id = ${userId} order by creation_date limit 1)`.execute(
       instance.database.db,
     )
     await done.nth(2).waitFor()

@@ -173,7 +173,7 @@ describe('the two roles in the database', () => {
     expect(server.output().stderr).not.toMatch(/permission denied|42501/)
     await server.stop()
     const uses = await postgres.query(
-      'select last_use_date from client_secrets where last_use_date is not null',
+      'select last_use_date from credentials where last_use_date is not null',
       [],
       urlAs('owner'),
     )

@@ -40,13 +40,13 @@ const users = async (): Promise<number> => {
 
 /** Lets a change come as far as the public keys: its users are written then. */
 async function holdKeys(): Promise<void> {
-  await database.query('begin; lock table user_keys in exclusive mode')
+  await database.query('begin; lock table credentials in exclusive mode')
 }
 
 async function untilHeld(): Promise<void> {
   await eventually(async () => {
     const { rows } = await database.query(
-      `select 1 from pg_locks where not granted and relation = 'user_keys'::regclass`,
+      `select 1 from pg_locks where not granted and relation = 'credentials'::regclass`,
     )
     expect(rows).not.toEqual([])
   })
@@ -81,7 +81,7 @@ describe('applying a configuration', () => {
     await admin.configurations.applyConfiguration({ configuration: changed })
     const { plan } = await admin.configurations.planConfiguration({ configuration: changed })
     expect(plan!.changes).toEqual([])
-    const { rows } = await database.query('select count(*)::int as keys from user_keys')
+    const { rows } = await database.query(`select count(*)::int as keys from credentials where kind = 'user_key'`)
     expect(rows).toEqual([{ keys: 0 }])
   })
 })

@@ -104,7 +104,7 @@ describe('in two regions', () => {
     expect(await post(passing, { client_id: clientId, client_secret: clientSecret })).toMatchObject({ status: 200 })
     // What is not written yet is written then.
     await passing.stop()
-    const find = 'select last_use_date from client_secrets where secret_id = $1'
+    const find = 'select last_use_date from credentials where credential_id = $1'
     expect(await primary.server.query(find, [secret!.secretId])).toEqual([{ last_use_date: expect.any(Date) }])
   })
 

@@ -324,7 +324,7 @@ async function dump(postgres: TestPostgres, url: string): Promise<Buffer> {
     [],
     url,
   )
-  expect(tables.map(({ name }) => name)).toEqual(expect.arrayContaining(['public.client_secrets', 'public.web_keys']))
+  expect(tables.map(({ name }) => name)).toEqual(expect.arrayContaining(['public.credentials', 'public.web_keys']))
   const lines: string[] = []
   for (const { name } of tables) {
     const rows = await postgres.query<{ line: string }>(`select t::text as line from ${name} t`, [], url)

@@ -71,23 +71,26 @@ export function identityOperations(database: Database) {
     addSecret: (userId: string, secretId: string, hash: Uint8Array) =>
       onUser(userId, 'add secret', (user, { clock, date }) => {
         const dates = { createdAt: date, expiresAt: null, deactivatedAt: null, lastUsedAt: null }
-        return credentials.addSecret(user, { secretId, hash, ...dates }, clock)
+        return credentials.addCredential(user, { kind: 'client_secret', credentialId: secretId, hash, ...dates }, clock)
       }),
     deactivateSecret: (userId: string, secretId: string) =>
       onUser(userId, 'deactivate secret', (user, { date }) => credentials.deactivateSecret(user, secretId, date)),
     deleteSecret: (userId: string, secretId: string) =>
-      onUser(userId, 'delete secret', (user) => credentials.deleteSecret(user, secretId)),
+      onUser(userId, 'delete secret', (user) => credentials.removeCredential(user, 'client_secret', secretId)),
     addToken: (userId: string, tokenId: string, hash: Uint8Array) =>
       onUser(userId, 'add token', (user, { clock, date }) => {
         const expiresAt = new Date(clock.getTime() + 3_600_000)
-        return credentials.addPersonalAccessToken(
-          user,
-          { tokenId, hash, createdAt: date, expiresAt },
-          { clock, maxLifetimeDays: 1 },
-        )
+        const token = {
+          kind: 'personal_access_token',
+          credentialId: tokenId,
+          hash,
+          createdAt: date,
+          expiresAt,
+        } as const
+        return credentials.addCredential(user, token, clock)
       }),
     revokeToken: (userId: string, tokenId: string) =>
-      onUser(userId, 'revoke token', (user) => credentials.revokePersonalAccessToken(user, tokenId)),
+      onUser(userId, 'revoke token', (user) => credentials.removeCredential(user, 'personal_access_token', tokenId)),
   }
 }
 

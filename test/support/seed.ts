@@ -133,9 +133,10 @@ export async function seedSecret(
   const ends = [options.expiresAt, options.deactivatedAt].filter((date) => date !== undefined)
   await change(database, async (trx) => {
     await trx
-      .insertInto('client_secrets')
+      .insertInto('credentials')
       .values({
-        secret_id: secretId,
+        credential_id: secretId,
+        kind: 'client_secret',
         user_id: userId,
         hash,
         // No secret ended before it began.

@@ -16,7 +16,7 @@ import {
   type UserAuthority,
   type VerifiedAccessToken,
 } from '../../domain/identities/authority.ts'
-import { isLive, isPersonalAccessToken } from '../../domain/identities/credential.ts'
+import { isPersonalAccessToken, liveCredentials } from '../../domain/identities/credential.ts'
 import type { Permission } from '../../domain/identities/permission.ts'
 import { isEmptyReach, permissionMissing, type Reach, reachOf } from '../../domain/identities/reach.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
@@ -222,13 +222,12 @@ export class Access {
     const { replica, store, secrets, now } = this.#options
     replica.guard.assertReachable()
     const user = await lookups.run(() => store.findUserByPersonalAccessToken(secrets.hashPersonalAccessToken(token)))
-    const at = now()
-    const live = user?.personalAccessTokens.filter((candidate) => isLive(candidate, at)) ?? []
+    const live = user === undefined ? [] : liveCredentials(user, 'personal_access_token', now())
     const used = live.find(({ hash }) => secrets.matchesPersonalAccessToken(token, [hash]))
     if (user === undefined || used === undefined || !user.enabled) throw invalidPersonalAccessToken()
     return {
       user,
-      credential: { kind: 'personal_access_token', tokenId: used.tokenId, expiresAt: used.expiresAt },
+      credential: { kind: 'personal_access_token', tokenId: used.credentialId, expiresAt: used.expiresAt },
       nextNonce: null,
     }
   }

@@ -1,24 +1,30 @@
 /**
- * The use cases of credentials of service users: client secrets, public keys, personal access tokens.
+ * The use cases of the credentials of service users, of all kinds.
  *
  * A secret is returned once, by the call that makes it, and stored nowhere: the store, the log and the audit trail get ids and
  * hashes. Secrets and key pairs are made before the store is locked.
  */
 import { DomainError } from '../../domain/errors.ts'
 import type { Actor, UserAuthority } from '../../domain/identities/authority.ts'
+import { parseCertificateValue } from '../../domain/identities/client-certificate.ts'
 import {
-  addKeys,
-  addPersonalAccessToken,
-  addSecret,
+  addCredential,
+  assertTokenLifetime,
+  type ClientCertificate,
   type ClientSecret,
+  type CredentialKind,
+  type CredentialOf,
+  credentialsOf,
   deactivateSecret,
-  deleteSecret,
-  findSecret,
+  type FederatedIdentity,
+  findCredential,
   type PersonalAccessToken,
-  removeKey,
-  revokePersonalAccessToken,
+  partOf,
+  removeCredential,
+  type UserCredential,
   type UserKey,
 } from '../../domain/identities/credential.ts'
+import { visibleUser } from '../../domain/identities/reach.ts'
 import { existingUser, type ServiceUser } from '../../domain/identities/service-user.ts'
 import type { ClientSecrets } from '../../domain/integrity.ts'
 import type { IdentityStore } from '../../domain/ports/identities.ts'
@@ -36,6 +42,9 @@ const SELF_SERVICE: RateLimit = { burst: 30, perSecond: 1 / 20 }
 /** How many users the limit remembers. */
 const MAX_USERS = 10_000
 
+/** What is shown once is answered also if this replica cannot read it back yet. */
+const SHOWN_ONCE: readonly CredentialKind[] = ['client_secret', 'personal_access_token']
+
 /** What the use cases need. */
 export interface CredentialsOptions {
   readonly store: IdentityStore
@@ -50,29 +59,28 @@ export interface CredentialsOptions {
   readonly clock: Pick<Clock, 'monotonic'>
 }
 
-/** A client secret that has just been generated, for the one time that it is shown. */
-export interface GeneratedSecret {
+/** A credential that has just been made, for the one time that its secret is shown. */
+export interface GeneratedCredential<Credential extends UserCredential> {
   readonly user: ServiceUser
-  readonly secret: ClientSecret
-  readonly plainSecret: string
+  readonly credential: Credential
+  readonly plain: string
 }
 
-/** A personal access token that has just been created, for the one time that it is shown. */
-export interface CreatedToken {
-  readonly token: PersonalAccessToken
-  readonly plainToken: string
+/** What every new credential gets. */
+interface Made {
+  readonly credentialId: string
+  readonly createdAt: Date
 }
 
-type CredentialChange<T> = [
-  actor: Actor,
-  userId: string,
-  part: readonly string[],
-  decide: (user: ServiceUser, moment: ChangeMoment) => { readonly next: ServiceUser; readonly result: T },
-]
+/** A kind, and the credential of it that is changed; several have no name in common. */
+interface Part {
+  readonly kind: CredentialKind
+  readonly credentialId?: string | undefined
+}
 
 /**
- * Every method throws {DomainError} `user_not_found`, `self_service_limit_reached`, `storage_unavailable`, `change_outcome_unknown`,
- * `change_not_in_force` and the codes of its rule in the domain.
+ * Every method throws {DomainError} `user_not_found`, `storage_unavailable` and the codes of its rule in the domain; what changes something
+ * also `self_service_limit_reached`, `change_outcome_unknown` and `change_not_in_force`.
  */
 export class Credentials {
   readonly #options: CredentialsOptions
@@ -83,30 +91,46 @@ export class Credentials {
     this.#selfService = new TokenBuckets({ ...SELF_SERVICE, clock: options.clock, capacity: MAX_USERS })
   }
 
+  /** The credentials of a kind, oldest first. */
+  async list<Kind extends CredentialKind>(
+    { authority }: Actor,
+    userId: string,
+    kind: Kind,
+  ): Promise<readonly CredentialOf<Kind>[]> {
+    const user = visibleUser(authority.reach, await this.#options.store.findUser(userId))
+    return credentialsOf(existingUser(user, userId), kind)
+  }
+
   /** @param expiresAt Null: it works until it is deactivated or deleted. */
-  async generateSecret(actor: Actor, userId: string, expiresAt: Date | null): Promise<GeneratedSecret> {
-    const { secrets, newId } = this.#options
-    const secretId = newId()
-    const { secret: plainSecret, hash } = secrets.generate()
-    return this.#create(actor, userId, ['secrets', secretId], (user, { clock, date }) => {
-      const secret = { secretId, hash, createdAt: date, expiresAt, deactivatedAt: null, lastUsedAt: null }
-      return { next: addSecret(user, secret, clock), result: { user, secret, plainSecret } }
-    })
+  async generateSecret(
+    actor: Actor,
+    userId: string,
+    expiresAt: Date | null,
+  ): Promise<GeneratedCredential<ClientSecret>> {
+    const { secret: plain, hash } = this.#options.secrets.generate()
+    const kind = 'client_secret'
+    const ends = { expiresAt, deactivatedAt: null, lastUsedAt: null }
+    return { plain, ...(await this.#add(actor, userId, kind, (made) => ({ ...made, kind, hash, ...ends }))) }
   }
 
   /** Deactivating a deactivated secret changes nothing. */
-  deactivateSecret(actor: Actor, userId: string, secretId: string): Promise<ClientSecret> {
-    return this.#change(actor, userId, ['secrets', secretId], (user, { date }) => {
-      const next = deactivateSecret(user, secretId, date)
-      return { next, result: findSecret(next, secretId) }
+  deactivateSecret(actor: Actor, userId: string, credentialId: string): Promise<ClientSecret> {
+    const kind = 'client_secret'
+    return this.#change(actor, userId, { kind, credentialId }, (user, { date }) => {
+      const next = deactivateSecret(user, credentialId, date)
+      return { next, result: findCredential(next, kind, credentialId) }
     })
   }
 
-  deleteSecret(actor: Actor, userId: string, secretId: string): Promise<void> {
-    return this.#change(actor, userId, ['secrets', secretId], (user) => ({
-      next: deleteSecret(user, secretId),
-      result: undefined,
-    }))
+  async createToken(actor: Actor, userId: string, expiresAt: Date): Promise<GeneratedCredential<PersonalAccessToken>> {
+    const { secrets, maxTokenLifetimeDays: maxLifetimeDays } = this.#options
+    const { token: plain, hash } = secrets.generatePersonalAccessToken()
+    const kind = 'personal_access_token'
+    const added = await this.#add(actor, userId, kind, (made, clock) => {
+      assertTokenLifetime(expiresAt, { clock, maxLifetimeDays })
+      return { ...made, kind, hash, expiresAt }
+    })
+    return { plain, ...added }
   }
 
   /**
@@ -121,56 +145,71 @@ export class Credentials {
     { json, expiresAt }: { readonly json: string; readonly expiresAt: Date | null },
   ): Promise<readonly UserKey[]> {
     const { parseUserKeys, newId } = this.#options
-    const parsed = parseUserKeys(json).map((publicJwk) => ({ keyId: newId(), publicJwk }))
-    const part = parsed.length === 1 ? parsed.map(({ keyId }) => keyId) : []
-    return this.#change(actor, userId, ['keys', ...part], (user, { clock, date }) => {
-      const keys = parsed.map((key) => ({ ...key, createdAt: date, expiresAt }))
-      return { next: addKeys(user, keys, clock), result: keys }
+    const kind = 'user_key'
+    const parsed = parseUserKeys(json).map(
+      (publicJwk) => ({ kind, credentialId: newId(), publicJwk, expiresAt }) as const,
+    )
+    const credentialId = parsed.length === 1 ? parsed[0]?.credentialId : undefined
+    return this.#change(actor, userId, { kind, credentialId }, (user, { clock, date }) => {
+      const keys = parsed.map((key) => ({ ...key, createdAt: date }))
+      return { next: keys.reduce((next, key) => addCredential(next, key, clock), user), result: keys }
     })
   }
 
-  removeKey(actor: Actor, userId: string, keyId: string): Promise<void> {
-    return this.#change(actor, userId, ['keys', keyId], (user) => ({
-      next: removeKey(user, keyId),
+  /** @throws {DomainError} also `client_certificate_invalid`. */
+  async addCertificate(
+    actor: Actor,
+    userId: string,
+    { match, value: text, expiresAt }: Pick<ClientCertificate, 'match' | 'value' | 'expiresAt'>,
+  ): Promise<ClientCertificate> {
+    const value = parseCertificateValue(match, text)
+    const kind = 'client_certificate'
+    return (await this.#add(actor, userId, kind, (made) => ({ ...made, kind, match, value, expiresAt }))).credential
+  }
+
+  /** @throws {DomainError} also `trusted_issuer_not_found`. */
+  async addIdentity(
+    actor: Actor,
+    userId: string,
+    facts: Pick<FederatedIdentity, 'issuerId' | 'subject' | 'audience' | 'claims'>,
+  ): Promise<FederatedIdentity> {
+    const kind = 'federated_identity'
+    return (await this.#add(actor, userId, kind, (made) => ({ ...made, kind, ...facts, expiresAt: null }))).credential
+  }
+
+  remove(actor: Actor, userId: string, kind: CredentialKind, credentialId: string): Promise<void> {
+    return this.#change(actor, userId, { kind, credentialId }, (user) => ({
+      next: removeCredential(user, kind, credentialId),
       result: undefined,
     }))
   }
 
-  async createToken(actor: Actor, userId: string, expiresAt: Date): Promise<CreatedToken> {
-    const { secrets, newId, maxTokenLifetimeDays: maxLifetimeDays } = this.#options
-    const tokenId = newId()
-    const { token: plainToken, hash } = secrets.generatePersonalAccessToken()
-    return this.#create(actor, userId, ['tokens', tokenId], (user, { clock, date }) => {
-      const token = { tokenId, hash, createdAt: date, expiresAt }
-      const next = addPersonalAccessToken(user, token, { clock, maxLifetimeDays })
-      return { next, result: { token, plainToken } }
+  async #add<Kind extends CredentialKind>(
+    actor: Actor,
+    userId: string,
+    kind: Kind,
+    make: (made: Made, clock: Date) => CredentialOf<Kind>,
+  ): Promise<{ readonly user: ServiceUser; readonly credential: CredentialOf<Kind> }> {
+    const credentialId = this.#options.newId()
+    return this.#change(actor, userId, { kind, credentialId }, (user, { clock, date }) => {
+      const credential = make({ credentialId, createdAt: date }, clock)
+      return { next: addCredential(user, credential, clock), result: { user, credential } }
     })
   }
 
-  revokeToken(actor: Actor, userId: string, tokenId: string): Promise<void> {
-    return this.#change(actor, userId, ['tokens', tokenId], (user) => ({
-      next: revokePersonalAccessToken(user, tokenId),
-      result: undefined,
-    }))
-  }
-
-  async #change<T>(...change: CredentialChange<T>): Promise<T> {
-    const result = await this.#store(...change)
-    await this.#options.replica.refreshAfterWrite()
-    return result
-  }
-
-  /** What is shown once is answered also if this replica cannot read it back yet. */
-  async #create<T>(...change: CredentialChange<T>): Promise<T> {
-    const result = await this.#store(...change)
-    await this.#options.replica.refreshOrLog()
-    return result
-  }
-
-  #store<T>(...[actor, userId, part, decide]: CredentialChange<T>): Promise<T> {
+  async #change<T>(
+    actor: Actor,
+    userId: string,
+    { kind, credentialId }: Part,
+    decide: (user: ServiceUser, moment: ChangeMoment) => { readonly next: ServiceUser; readonly result: T },
+  ): Promise<T> {
+    const { store, replica } = this.#options
     if (isSelfService(actor.authority, userId)) this.#assertMayChangeItself(userId)
+    const part = [partOf(kind), ...(credentialId === undefined ? [] : [credentialId])]
     const entry = { ...actor, resource: userResource(userId, ...part) }
-    return this.#options.store.changeUser(userId, entry, (user, moment) => decide(existingUser(user, userId), moment))
+    const result = await store.changeUser(userId, entry, (user, moment) => decide(existingUser(user, userId), moment))
+    await (SHOWN_ONCE.includes(kind) ? replica.refreshOrLog() : replica.refreshAfterWrite())
+    return result
   }
 
   /** Counts a change. @throws {DomainError} `self_service_limit_reached`. */

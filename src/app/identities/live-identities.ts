@@ -8,8 +8,8 @@
  */
 import { LRUCache } from 'lru-cache'
 import { databaseBusy } from '../../domain/errors.ts'
-import type { FederatedSubject } from '../../domain/federation/federated-identity.ts'
 import type { IdentityChanges } from '../../domain/identities/changed-users.ts'
+import type { FederatedSubject } from '../../domain/identities/federated-identity.ts'
 import { projectsOf, type ServiceUser } from '../../domain/identities/service-user.ts'
 import type { InstanceReader, InstanceState } from '../../domain/ports/instance.ts'
 import { isSameRevision, type Revision } from '../../domain/revision.ts'

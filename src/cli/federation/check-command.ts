@@ -13,13 +13,8 @@ import { InstanceService } from '../../../gen/iam/instance/v2/instance_service_p
 import { type KeyFinder, verifyFederatedToken } from '../../crypto/federated-token.ts'
 import { keyFinderOf } from '../../crypto/issuer-key.ts'
 import { DomainError } from '../../domain/errors.ts'
-import {
-  type FederatedIdentity,
-  type FederatedToken,
-  misfitOf,
-  valueAt,
-} from '../../domain/federation/federated-identity.ts'
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
+import { type FederatedToken, misfitOf, valueAt } from '../../domain/identities/federated-identity.ts'
 import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
 import type { FederatedAssertionType } from '../../domain/ports/federation.ts'
 import { openApiOf } from '../api-client.ts'
@@ -101,15 +96,18 @@ async function timeOfInstance(api: Transport): Promise<Date> {
   return timestampDate(instance.currentDate)
 }
 
+/** As the API lists it. */
+type ListedIdentity = Parameters<typeof misfitOf>[0] & { readonly identityId: string }
+
 /** What of the JWT each identity asks for and does not get. */
-function misfits(identities: readonly FederatedIdentity[], token: FederatedToken, ownIssuer: string): string {
+function misfits(identities: readonly ListedIdentity[], token: FederatedToken, ownIssuer: string): string {
   if (identities.length === 0) return 'its signature is good, and the user has no federated identities'
   const reasons = identities.map((identity) => describeMisfit(identity, token, ownIssuer))
   return `its signature is good, and no federated identity of the user fits: ${reasons.join('; ')}`
 }
 
 /** The first value that is another one than the identity asks for, and both values. */
-function describeMisfit(identity: FederatedIdentity, token: FederatedToken, ownIssuer: string): string {
+function describeMisfit(identity: ListedIdentity, token: FederatedToken, ownIssuer: string): string {
   const { identityId, subject, audience, claims } = identity
   const name = misfitOf(identity, token, ownIssuer) ?? ''
   const describe = (is: unknown, asked: string | undefined) =>
@@ -126,19 +124,15 @@ function describeMisfit(identity: FederatedIdentity, token: FederatedToken, ownI
   }
 }
 
-async function identitiesOf(api: Transport, userId: string): Promise<readonly FederatedIdentity[]> {
+async function identitiesOf(api: Transport, userId: string): Promise<readonly ListedIdentity[]> {
   const client = createClient(FederatedIdentityService, api)
   const identities = await everyItemOf(
     (page) => client.listFederatedIdentities({ userId, ...page }),
     (response) => response.identities,
   )
-  return identities.map(({ identityId, issuerId, subject, audience, claims, creationDate }) => ({
-    identityId,
-    issuerId,
-    subject,
-    audience: audience === '' ? null : audience,
-    claims,
-    createdAt: creationDate === undefined ? new Date(0) : timestampDate(creationDate),
+  return identities.map((identity) => ({
+    ...identity,
+    audience: identity.audience === '' ? null : identity.audience,
   }))
 }
 

@@ -3,11 +3,9 @@
  *
  * A resource stands there as a whole. How an instance gets there is planned in `plan.ts`.
  */
-import type { FederatedIdentity } from '../federation/federated-identity.ts'
 import type { IssuerKeys } from '../federation/issuer-keys.ts'
 import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
-import type { ClientCertificate } from '../identities/client-certificate.ts'
-import type { UserKey } from '../identities/credential.ts'
+import type { ClientCertificate, FederatedIdentity, UserKey } from '../identities/credential.ts'
 import type { ProjectMemberRole } from '../identities/permission.ts'
 import type { Project } from '../identities/project.ts'
 import type { ServiceUser } from '../identities/service-user.ts'

@@ -2,13 +2,25 @@
  * What a configuration decides about a resource, as a list of facts in words. Two states of a resource differ if their facts do.
  */
 import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
-import type { ClientCertificate } from '../identities/client-certificate.ts'
-import type { UserKey } from '../identities/credential.ts'
+import { credentialsOf, type NewCredential, type UserKey } from '../identities/credential.ts'
 import type { Project } from '../identities/project.ts'
 import type { ServiceUser } from '../identities/service-user.ts'
 import { algorithmOf } from '../keys/key-algorithm.ts'
 import type { RotationPolicy } from '../keys/rotation-policy.ts'
 import { canonicalJson } from './canonical-json.ts'
+
+/** The field of a configuration with the credentials of a kind. Secrets and tokens have none: a file must not have them. */
+const CREDENTIAL_FIELDS = {
+  user_key: 'publicKeys',
+  federated_identity: 'federatedIdentities',
+  client_certificate: 'clientCertificates',
+} as const
+
+type ConfiguredKind = keyof typeof CREDENTIAL_FIELDS
+
+export type ConfiguredCredential = Extract<NewCredential, { readonly kind: ConfiguredKind }>
+
+export const CONFIGURED_KINDS = Object.keys(CREDENTIAL_FIELDS) as readonly ConfiguredKind[]
 
 interface Fact {
   readonly field: string
@@ -76,17 +88,12 @@ export function userFacts(user: ServiceUser, names: Names): readonly Fact[] {
       value(`managedProjects.${names.projects.get(projectId) ?? projectId}`, role),
     ),
     ...items('scopes', user.customScopes),
-    ...items(
-      'publicKeys',
-      user.keys.map((key) => keyInWords(key, names)),
-    ),
-    ...items(
-      'federatedIdentities',
-      user.federatedIdentities.map((identity) =>
-        identityInWords({ ...identity, issuer: names.issuers.get(identity.issuerId) ?? identity.issuerId }),
+    ...CONFIGURED_KINDS.flatMap((kind) =>
+      items(
+        CREDENTIAL_FIELDS[kind],
+        credentialsOf(user, kind).map((credential) => credentialInWords(credential, names)),
       ),
     ),
-    ...items('clientCertificates', user.certificates.map(certificateInWords)),
   ]
 }
 
@@ -98,7 +105,7 @@ export function issuerFacts(issuer: TrustedIssuer, { thumbprintOf }: Names): rea
       ...limits,
       ...items(
         'keys.jwks',
-        keys.keys.map((publicJwk) => keyInWords({ publicJwk, expiresAt: null }, { thumbprintOf })),
+        keys.keys.map((publicJwk) => keyInWords(publicJwk, { thumbprintOf }).join(', ')),
       ),
     ]
   }
@@ -125,42 +132,38 @@ export function policyFacts(policy: RotationPolicy): readonly Fact[] {
   ]
 }
 
-/** A public key, its other members and its end. */
-export function keyInWords(
-  { publicJwk, expiresAt }: Pick<UserKey, 'publicJwk' | 'expiresAt'>,
-  { thumbprintOf }: Pick<Names, 'thumbprintOf'>,
-): string {
+/** A credential that a configuration has, and its end. */
+export function credentialInWords(credential: ConfiguredCredential, names: Names): string {
+  const { expiresAt } = credential
+  const end = expiresAt === null ? [] : [`until ${expiresAt.toISOString()}`]
+  return [...partsInWords(credential, names), ...end].join(', ')
+}
+
+function partsInWords(credential: ConfiguredCredential, names: Names): readonly string[] {
+  switch (credential.kind) {
+    case 'user_key':
+      return keyInWords(credential.publicJwk, names)
+    case 'client_certificate':
+      return [`${credential.match} ${credential.value}`]
+    case 'federated_identity': {
+      const { issuerId, subject, audience, claims } = credential
+      return [
+        `${JSON.stringify(subject)} of ${names.issuers.get(issuerId) ?? issuerId}`,
+        ...(audience === null ? [] : [`audience ${JSON.stringify(audience)}`]),
+        ...claims.map(({ pointer, value }) => `${pointer} = ${JSON.stringify(value)}`).toSorted(),
+      ]
+    }
+  }
+}
+
+/** A public key and its other members. */
+function keyInWords(publicJwk: UserKey['publicJwk'], { thumbprintOf }: Pick<Names, 'thumbprintOf'>): readonly string[] {
   const { kid, alg } = publicJwk
   return [
     thumbprintOf(publicJwk),
     ...(kid === undefined ? [] : [`kid ${JSON.stringify(kid)}`]),
     ...(alg === undefined ? [] : [`alg ${alg}`]),
-    ...until(expiresAt),
-  ].join(', ')
-}
-
-/** A federated identity, by the `issuer` of its issuer. */
-export function identityInWords(identity: {
-  readonly issuer: string
-  readonly subject: string
-  readonly audience: string | null
-  readonly claims: readonly { readonly pointer: string; readonly value: string }[]
-}): string {
-  const { issuer, subject, audience, claims } = identity
-  return [
-    `${JSON.stringify(subject)} of ${issuer}`,
-    ...(audience === null ? [] : [`audience ${JSON.stringify(audience)}`]),
-    ...claims.map(({ pointer, value }) => `${pointer} = ${JSON.stringify(value)}`).toSorted(),
-  ].join(', ')
-}
-
-/** A client certificate and its end. */
-export function certificateInWords({
-  match,
-  value,
-  expiresAt,
-}: Pick<ClientCertificate, 'match' | 'value' | 'expiresAt'>): string {
-  return [`${match} ${value}`, ...until(expiresAt)].join(', ')
+  ]
 }
 
 /** Claims in one spelling; empty: none. */
@@ -171,10 +174,6 @@ export function claimsInWords(claims: ServiceUser['tokenClaims']): string {
 function without(facts: readonly Fact[], others: readonly Fact[], field: string): readonly Fact[] {
   const known = new Set(others.filter((fact) => fact.field === field).map(({ words }) => words))
   return facts.filter((fact) => fact.field === field && !known.has(fact.words))
-}
-
-function until(expiresAt: Date | null): readonly string[] {
-  return expiresAt === null ? [] : [`until ${expiresAt.toISOString()}`]
 }
 
 function items(field: string, all: readonly string[]): readonly Fact[] {

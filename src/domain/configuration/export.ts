@@ -4,7 +4,7 @@
 
 import { DomainError } from '../errors.ts'
 import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
-import { isLive } from '../identities/credential.ts'
+import { credentialsOf, liveCredentials } from '../identities/credential.ts'
 import type { Project } from '../identities/project.ts'
 import type { ServiceUser } from '../identities/service-user.ts'
 import type { RotationPolicy } from '../keys/rotation-policy.ts'
@@ -103,17 +103,17 @@ function toUser(user: ServiceUser, { projects, issuers }: References, clock: Dat
       .toSorted((a, b) => compare(a.project, b.project)),
     scopes: user.customScopes,
     publicKeys: inOrder(
-      user.keys.filter((key) => isLive(key, clock)).map(({ publicJwk, expiresAt }) => ({ publicJwk, expiresAt })),
+      liveCredentials(user, 'user_key', clock).map(({ publicJwk, expiresAt }) => ({ publicJwk, expiresAt })),
     ),
     federatedIdentities: inOrder(
-      user.federatedIdentities.map(({ issuerId, subject, audience, claims }) => {
+      credentialsOf(user, 'federated_identity').map(({ issuerId, subject, audience, claims }) => {
         return { issuer: known(issuers, issuerId), subject, audience, claims: inOrder(claims) }
       }),
     ),
     clientCertificates: inOrder(
-      user.certificates
-        .filter((certificate) => isLive(certificate, clock))
-        .map(({ match, value, expiresAt }) => ({ match, value, expiresAt })),
+      liveCredentials(user, 'client_certificate', clock).map(({ match, value, expiresAt }) => {
+        return { match, value, expiresAt }
+      }),
     ),
   }
 }

@@ -4,117 +4,76 @@
  * Each is compared by what a configuration says of it. Those that have expired and are not in the configuration stay until another one of the kind
  * is added: they do nothing, and their dates may not be asked of a file.
  */
-import { addIdentity, removeIdentity } from '../federation/federated-identity.ts'
-import { addCertificate, parseCertificateValue, removeCertificate } from '../identities/client-certificate.ts'
-import { addKeys, isLive, removeKey } from '../identities/credential.ts'
+import { parseCertificateValue } from '../identities/client-certificate.ts'
+import { addCredential, credentialsOf, isLive, removeCredential } from '../identities/credential.ts'
 import type { ServiceUser } from '../identities/service-user.ts'
-import { certificateInWords, identityInWords, keyInWords } from './description.ts'
+import { CONFIGURED_KINDS, type ConfiguredCredential, credentialInWords } from './description.ts'
 import type { Planning } from './plan.ts'
-import type { Surroundings, WantedUser } from './plan-users.ts'
+import type { NamedSurroundings, WantedUser } from './plan-users.ts'
 
-export function planCredentials(
-  before: ServiceUser,
-  user: WantedUser,
-  surroundings: Surroundings,
-  planning: Planning,
-): ServiceUser {
-  return planCertificates(
-    planIdentities(planKeys(before, user, planning), user, surroundings, planning),
-    user,
-    planning,
-  )
-}
-
-interface Wanted<T> {
-  readonly item: T
+interface Wanted {
+  readonly facts: ConfiguredCredential
   readonly words: string
   readonly path: string
 }
 
-/** What to add, and what to remove before. Equal ones count once. */
-function compare<Has extends { readonly words: string; readonly expiresAt?: Date | null }, Wants>(
-  has: readonly Has[],
-  wants: readonly Wanted<Wants>[],
-  clock: Date,
-) {
-  const wanted = new Map(wants.toReversed().map((want) => [want.words, want]))
-  const known = new Set(has.map(({ words }) => words))
-  const added = wants.filter((want) => wanted.get(want.words) === want && !known.has(want.words))
-  const removed = has.filter(
-    ({ words, expiresAt = null }) => !wanted.has(words) && (added.length > 0 || isLive({ expiresAt }, clock)),
-  )
-  return { added, removed }
-}
-
-function planKeys(before: ServiceUser, { wanted, path }: WantedUser, { options, mistakes }: Planning): ServiceUser {
-  const { moment, newId } = options
-  const has = before.keys.map((key) => ({ ...key, words: keyInWords(key, options) }))
-  const wants = wanted.publicKeys.flatMap((item, index) =>
-    item === null ? [] : [{ item, words: keyInWords(item, options), path: `${path}.publicKeys[${index}]` }],
-  )
-  const { added, removed } = compare(has, wants, moment.clock)
-  let next = removed.reduce((user, { keyId }) => removeKey(user, keyId), before)
-  for (const { item, path: place } of added) {
-    const { publicJwk, expiresAt } = item
-    const key = { keyId: newId(), publicJwk, createdAt: moment.date, expiresAt }
-    next = mistakes.applied(place, next, (user) => addKeys(user, [key], moment.clock))
-  }
-  return next
-}
-
-function planIdentities(
+export function planCredentials(
   before: ServiceUser,
-  { wanted, path }: WantedUser,
-  { issuers: { next: trustedIssuers, refused } }: Surroundings,
-  { options, mistakes }: Planning,
+  user: WantedUser,
+  surroundings: NamedSurroundings,
+  planning: Planning,
 ): ServiceUser {
+  const { mistakes, options } = planning
   const { moment, newId } = options
-  const issuers = new Map(trustedIssuers.map(({ issuerId, issuer }) => [issuerId, issuer]))
-  const ids = new Map(trustedIssuers.map(({ issuerId, issuer }) => [issuer, issuerId]))
-  const has = before.federatedIdentities.map((identity) => ({
-    ...identity,
-    words: identityInWords({ ...identity, issuer: issuers.get(identity.issuerId) ?? identity.issuerId }),
-  }))
-  const wants = wanted.federatedIdentities.map((item, index) => ({
-    item,
-    words: identityInWords(item),
-    path: `${path}.federatedIdentities[${index}]`,
-  }))
-  const { added, removed } = compare(has, wants, moment.clock)
-  let next = removed.reduce((user, { identityId }) => removeIdentity(user, identityId), before)
-  for (const { item, path: place } of added) {
-    const { issuer, subject, audience, claims } = item
-    const issuerId = ids.get(issuer)
-    if (issuerId === undefined) {
-      if (!refused.has(issuer))
-        mistakes.add(`${place}.issuer`, 'trusted_issuer_not_found', `${issuer} is no trusted issuer`)
-      continue
+  const wants = wantedCredentials(user, surroundings, planning)
+  const first = new Map(wants.toReversed().map((want) => [want.words, want]))
+  let next = before
+  for (const kind of CONFIGURED_KINDS) {
+    const has = credentialsOf(before, kind).map((credential) => {
+      return { credential, words: credentialInWords(credential, surroundings.names) }
+    })
+    const known = new Set(has.map(({ words }) => words))
+    const added = wants.filter((want) => {
+      return want.facts.kind === kind && first.get(want.words) === want && !known.has(want.words)
+    })
+    for (const { credential, words } of has) {
+      if (first.has(words) || (added.length === 0 && !isLive(credential, moment.clock))) continue
+      next = removeCredential(next, kind, credential.credentialId)
     }
-    const identity = { identityId: newId(), issuerId, subject, audience, claims, createdAt: moment.date }
-    next = mistakes.applied(place, next, (user) => addIdentity(user, identity))
+    for (const { facts, path } of added) {
+      const credential = { ...facts, credentialId: newId(), createdAt: moment.date }
+      next = mistakes.applied(path, next, (user) => addCredential(user, credential, moment.clock))
+    }
   }
   return next
 }
 
-function planCertificates(
-  before: ServiceUser,
+/** As a configuration has them, but for those with a mistake. */
+function wantedCredentials(
   { wanted, path }: WantedUser,
-  { options, mistakes }: Planning,
-): ServiceUser {
-  const { moment, newId } = options
-  const has = before.certificates.map((certificate) => ({ ...certificate, words: certificateInWords(certificate) }))
-  const wants = wanted.clientCertificates.flatMap(({ match, value: text, expiresAt }, index) => {
-    const place = `${path}.clientCertificates[${index}]`
-    const value = mistakes.checked(place, () => parseCertificateValue(match, text))
-    if (value === undefined) return []
-    const item = { match, value, expiresAt }
-    return [{ item, words: certificateInWords(item), path: place }]
-  })
-  const { added, removed } = compare(has, wants, moment.clock)
-  let next = removed.reduce((user, { certificateId }) => removeCertificate(user, certificateId), before)
-  for (const { item, path: place } of added) {
-    const certificate = { certificateId: newId(), ...item, createdAt: moment.date }
-    next = mistakes.applied(place, next, (user) => addCertificate(user, certificate, moment.clock))
-  }
-  return next
+  { issuers, names }: NamedSurroundings,
+  { mistakes }: Planning,
+): readonly Wanted[] {
+  const want = (place: string, facts: ConfiguredCredential | undefined): readonly Wanted[] =>
+    facts === undefined ? [] : [{ facts, words: credentialInWords(facts, names), path: place }]
+  const issuerIds = new Map(issuers.next.map(({ issuerId, issuer }) => [issuer, issuerId]))
+  return [
+    ...wanted.publicKeys.flatMap((key, index) =>
+      want(`${path}.publicKeys[${index}]`, key === null ? undefined : { kind: 'user_key', ...key }),
+    ),
+    ...wanted.federatedIdentities.flatMap(({ issuer, ...facts }, index) => {
+      const place = `${path}.federatedIdentities[${index}]`
+      const issuerId = issuerIds.get(issuer)
+      if (issuerId !== undefined)
+        return want(place, { kind: 'federated_identity', issuerId, ...facts, expiresAt: null })
+      if (!issuers.refused.has(issuer))
+        mistakes.add(`${place}.issuer`, 'trusted_issuer_not_found', `${issuer} is no trusted issuer`)
+      return []
+    }),
+    ...wanted.clientCertificates.flatMap(({ match, value: text, expiresAt }, index) => {
+      const place = `${path}.clientCertificates[${index}]`
+      const value = mistakes.checked(place, () => parseCertificateValue(match, text))
+      return want(place, value === undefined ? undefined : { kind: 'client_certificate', match, value, expiresAt })
+    }),
+  ]
 }

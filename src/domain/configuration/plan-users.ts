@@ -25,6 +25,11 @@ export interface Surroundings {
   readonly issuers: Pick<PlannedIssuers, 'next' | 'refused'>
 }
 
+/** With the names of what users refer to. */
+export interface NamedSurroundings extends Surroundings {
+  readonly names: Names
+}
+
 export interface PlannedUsers {
   readonly changes: readonly PlannedChange[]
   readonly configured: readonly ConfiguredUser[]
@@ -78,7 +83,7 @@ export function planUsers(
     const name = { kind: 'service_user', project: wanted.project, name: wanted.name } as const
     if (before !== undefined) claim(path, name, before.userId)
     const start = before ?? newUser(wanted, project, planning)
-    const next = planUser(start, { wanted, path }, surroundings, planning)
+    const next = planUser(start, { wanted, path }, { ...surroundings, names }, planning)
     const fields = differencesOf(userFacts(start, names), userFacts(next, names))
     if (before === undefined || fields.length > 0) {
       const settled = mistakes.applied(path, next, (user) => settleChange(before, user, options.moment.clock))
@@ -104,7 +109,12 @@ function newUser({ name }: ServiceUserConfiguration, project: Project, { options
   return createServiceUser(facts, options.moment.date)
 }
 
-function planUser(before: ServiceUser, user: WantedUser, surroundings: Surroundings, planning: Planning): ServiceUser {
+function planUser(
+  before: ServiceUser,
+  user: WantedUser,
+  surroundings: NamedSurroundings,
+  planning: Planning,
+): ServiceUser {
   const { enabled, clientCredentialsEnabled, boundTokensRequired, certificateBoundTokens, instanceRoles } = user.wanted
   const flags = { enabled, clientCredentialsEnabled, boundTokensRequired, certificateBoundTokens }
   const next = { ...before, ...flags, instanceRoles: [...new Set(instanceRoles)].sort() }

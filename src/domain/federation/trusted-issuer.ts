@@ -1,6 +1,6 @@
 /**
  * The issuers whose JWTs prove who a workload is, and their legal changes. A JWT alone gives no right: which user it stands for is in
- * `federated-identity.ts`.
+ * `identities/federated-identity.ts`.
  */
 import { DomainError } from '../errors.ts'
 import { ASSERTION_ALGORITHMS, type AssertionAlgorithm } from '../keys/assertion-algorithm.ts'

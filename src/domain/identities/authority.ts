@@ -7,7 +7,7 @@ import type { AuditEntry } from '../audit.ts'
 import { isOpen, type SessionDates } from '../console/sign-ins.ts'
 import { DomainError } from '../errors.ts'
 import type { WebKey } from '../keys/web-key.ts'
-import { isLive, type PersonalAccessToken } from './credential.ts'
+import { isLive, type UserCredential } from './credential.ts'
 import type { Permission } from './permission.ts'
 import { isEmptyReach, permissionMissing, type Reach, type RoleHolder, reachOf } from './reach.ts'
 import type { ServiceUser } from './service-user.ts'
@@ -104,7 +104,8 @@ export const SYSTEM: Omit<ChangeEntry, 'action' | 'resource'> = {
 export interface CallingUser extends RoleHolder, Pick<ServiceUser, 'enabled' | 'tokensRevokedAt'> {
   /** At least the access token that the right depends on, if it was revoked. */
   readonly revokedTokens: readonly Pick<RevokedToken, 'tokenId'>[]
-  readonly personalAccessTokens: readonly Pick<PersonalAccessToken, 'tokenId' | 'expiresAt'>[]
+  /** At least the personal access token that the right depends on. */
+  readonly credentials: readonly Pick<UserCredential, 'kind' | 'credentialId' | 'expiresAt'>[]
 }
 
 /** What is known when a right is checked. */
@@ -216,7 +217,9 @@ function userOfPersonalAccessToken<User extends CallingUser>(
   credential: PersonalAccessTokenCredential,
   { user, now }: AuthorityFacts<User>,
 ): User {
-  const token = user?.personalAccessTokens.find(({ tokenId }) => tokenId === credential.tokenId)
+  const token = user?.credentials.find(
+    ({ kind, credentialId }) => kind === credential.kind && credentialId === credential.tokenId,
+  )
   if (user === undefined || !user.enabled || token === undefined || !isLive(token, now)) {
     throw invalidPersonalAccessToken()
   }

@@ -4,7 +4,7 @@
  * What the caller may not see is refused in the same words as what does not exist, so that ids and names cannot be probed.
  */
 import { DomainError } from '../errors.ts'
-import { isLive } from './credential.ts'
+import { credentialsOf, liveCredentials } from './credential.ts'
 import { allows, type Permission } from './permission.ts'
 import { type Project, projectNotFound, roleNotFound } from './project.ts'
 import { lackedPermission, permissionMissing, type RoleHolder, reachesProject, reachesUser, reachOf } from './reach.ts'
@@ -135,9 +135,9 @@ function isSelfService({ holder, permission }: ChangeRight, { projectId }: Servi
  * @throws {DomainError} `client_secret_missing`; `expiration_too_late`.
  */
 function assertOwnSecrets(before: ServiceUser, next: ServiceUser, clock: Date): void {
-  const known = new Set(before.secrets.map(({ secretId }) => secretId))
-  const added = next.secrets.filter(({ secretId }) => !known.has(secretId))
-  const live = before.secrets.filter((secret) => isLive(secret, clock))
+  const known = new Set(before.credentials.map(({ credentialId }) => credentialId))
+  const added = credentialsOf(next, 'client_secret').filter(({ credentialId }) => !known.has(credentialId))
+  const live = liveCredentials(before, 'client_secret', clock)
   if (added.length > 0 && live.length === 0) {
     throw new DomainError(
       'client_secret_missing',

@@ -1,8 +1,9 @@
 /**
  * Which service users something has changed. A replica reads those again that it has in memory, and no others.
  */
-import type { FederatedSubject } from '../federation/federated-identity.ts'
+
 import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
+import type { FederatedSubject } from './federated-identity.ts'
 
 /** The service users that a change may have changed, with everything that belongs to them. */
 export type ChangedUsers =

@@ -7,26 +7,9 @@
 
 import { DomainError } from '../errors.ts'
 import { trustDomainOf } from '../federation/trusted-issuer.ts'
-import { isLive } from './credential.ts'
+import { type ClientCertificate, liveCredentials } from './credential.ts'
 import { formatDistinguishedName, parseDistinguishedName } from './distinguished-name.ts'
 import type { ServiceUser } from './service-user.ts'
-
-const MAX_CERTIFICATES = 10
-
-/**
- * What of a certificate must be equal: its subject in the one spelling of `formatDistinguishedName`, one of its DNS names in lower case, one of
- * its URIs, or the certificate, by its SHA-256 thumbprint in base64url.
- */
-export const CERTIFICATE_MATCHES = ['subject_dn', 'san_dns', 'san_uri', 'thumbprint'] as const
-
-/** A client certificate, or any certificate with a name, with which a user may authenticate. */
-export interface ClientCertificate {
-  readonly certificateId: string
-  readonly match: (typeof CERTIFICATE_MATCHES)[number]
-  readonly value: string
-  readonly createdAt: Date
-  readonly expiresAt: Date | null
-}
 
 /** What is known about a certificate that a client presents. */
 export interface VerifiedCertificate {
@@ -91,40 +74,13 @@ function invalidCertificate(reason: string): DomainError {
   return new DomainError('client_certificate_invalid', `the client certificate cannot be used: ${reason}`)
 }
 
-/**
- * @param clock The time now.
- * @throws {DomainError} `client_certificate_invalid` if the user has an equal one; `client_certificate_limit_reached`; `expiration_in_past`.
- */
-export function addCertificate(user: ServiceUser, certificate: ClientCertificate, clock: Date): ServiceUser {
-  if (!isLive(certificate, clock))
-    throw new DomainError('expiration_in_past', 'the expiration date must lie in the future')
-  if (user.certificates.some(({ match, value }) => match === certificate.match && value === certificate.value))
-    throw invalidCertificate('the user has it already; to change its expiration date, remove it first')
-  if (user.certificates.length >= MAX_CERTIFICATES) {
-    throw new DomainError(
-      'client_certificate_limit_reached',
-      `a user has at most ${MAX_CERTIFICATES} client certificates: remove one first`,
-    )
-  }
-  return { ...user, certificates: [...user.certificates, certificate] }
-}
-
-/** @throws {DomainError} `client_certificate_not_found`. */
-export function removeCertificate(user: ServiceUser, certificateId: string): ServiceUser {
-  const certificates = user.certificates.filter((certificate) => certificate.certificateId !== certificateId)
-  if (certificates.length === user.certificates.length) {
-    throw new DomainError('client_certificate_not_found', 'the user has no such client certificate')
-  }
-  return { ...user, certificates }
-}
-
 /** The live certificate of the user that a presented one proves. */
 export function provedCertificate(
-  { certificates }: Pick<ServiceUser, 'certificates'>,
+  user: Pick<ServiceUser, 'credentials'>,
   presented: VerifiedCertificate,
   now: Date,
 ): ClientCertificate | undefined {
-  return certificates.find((certificate) => isLive(certificate, now) && fits(certificate, presented))
+  return liveCredentials(user, 'client_certificate', now).find((certificate) => fits(certificate, presented))
 }
 
 function fits({ match, value }: ClientCertificate, { thumbprint, names, isUsable }: VerifiedCertificate): boolean {

@@ -1,54 +1,153 @@
 /**
- * Credentials of service users: client secrets, public keys (RFC 7523), personal access tokens.
+ * Credentials of service users: client secrets, public keys (RFC 7523), personal access tokens, client certificates (RFC 8705 §2) and
+ * federated identities.
  *
  * Each may have an expiry. Secrets can be deactivated, so that a rotation can be tried before the old one is deleted (Spec §5).
  * Secrets and tokens are stored as hashes only.
  */
-import { DomainError } from '../errors.ts'
+import { DomainError, type DomainErrorCode } from '../errors.ts'
 import type { PublicJwk } from '../keys/key-algorithm.ts'
 import type { ServiceUser } from './service-user.ts'
 
-/** How many secrets of a user may work at a time, and how many keys and personal access tokens it may have. */
+/** How many credentials of each kind of a user may work at a time. */
 const MAX_LIVE = 10
+
+/** How many secrets of a user are kept, working or not. */
+const MAX_SECRETS = 100
 
 const DAY = 86_400_000
 
 /** The tolerance for the clock of the caller who sets the expiry of a personal access token, in milliseconds. */
 const CLOCK_TOLERANCE = 60_000
 
-/** How many secrets of a user are kept, working or not. */
-const MAX_SECRETS = 100
-
 /** The prefix of personal access tokens, by which secret scanners and people recognise a leaked one. Access tokens are JWTs. */
 export const PERSONAL_ACCESS_TOKEN_PREFIX = 'ktn_pat_'
 
+/** What every credential has. */
+interface Dated {
+  /** A UUID. */
+  readonly credentialId: string
+  readonly createdAt: Date
+  /** Null: it works until it is removed. */
+  readonly expiresAt: Date | null
+}
+
 /** A client secret as it is stored: never the secret itself. */
-export interface ClientSecret {
-  readonly secretId: string
+export interface ClientSecret extends Dated {
+  readonly kind: 'client_secret'
   /** Made of the secret and the integrity key of the instance. */
   readonly hash: Uint8Array
-  readonly createdAt: Date
-  readonly expiresAt: Date | null
   readonly deactivatedAt: Date | null
   /** When it last got a token, or proved a client that asked about or revoked one; to the minute. */
   readonly lastUsedAt: Date | null
 }
 
-export interface UserKey {
-  readonly keyId: string
+export interface UserKey extends Dated {
+  readonly kind: 'user_key'
   /** With `kid` and `alg` if the user gave them. */
   readonly publicJwk: PublicJwk & { readonly kid?: string; readonly alg?: string }
-  readonly createdAt: Date
-  readonly expiresAt: Date | null
 }
 
 /** A personal access token as it is stored: never the token itself. */
-export interface PersonalAccessToken {
-  readonly tokenId: string
+export interface PersonalAccessToken extends Dated {
+  readonly kind: 'personal_access_token'
   /** Made of the token and the integrity key of the instance. */
   readonly hash: Uint8Array
-  readonly createdAt: Date
   readonly expiresAt: Date
+}
+
+/** A client certificate, or any certificate with a name, with which a user may authenticate. */
+export interface ClientCertificate extends Dated {
+  readonly kind: 'client_certificate'
+  /**
+   * What of a certificate must be equal: its subject in the one spelling of `formatDistinguishedName`, one of its DNS names in lower case, one of
+   * its URIs, or the certificate, by its SHA-256 thumbprint in base64url.
+   */
+  readonly match: 'subject_dn' | 'san_dns' | 'san_uri' | 'thumbprint'
+  readonly value: string
+}
+
+/** What a JWT of a trusted issuer must say to stand for the user. */
+export interface FederatedIdentity extends Dated {
+  readonly kind: 'federated_identity'
+  readonly issuerId: string
+  readonly subject: string
+  /** Null: the issuer of this service. */
+  readonly audience: string | null
+  readonly claims: readonly RequiredClaim[]
+}
+
+/** A claim that must be this text. */
+export interface RequiredClaim {
+  /** A JSON pointer to a member of an object (RFC 6901). */
+  readonly pointer: string
+  readonly value: string
+}
+
+export type UserCredential = ClientSecret | UserKey | PersonalAccessToken | ClientCertificate | FederatedIdentity
+export type CredentialKind = UserCredential['kind']
+export type CredentialOf<Kind extends CredentialKind> = Extract<UserCredential, { readonly kind: Kind }>
+
+/** A credential that is made: all but its id and its date. */
+export type NewCredential = {
+  [Kind in CredentialKind]: Omit<CredentialOf<Kind>, 'credentialId' | 'createdAt'>
+}[CredentialKind]
+
+/** For each kind: its part of the resource names of the audit trail, and its refusals. */
+const KINDS: Readonly<
+  Record<
+    CredentialKind,
+    {
+      readonly part: string
+      readonly tooMany: readonly [DomainErrorCode, string]
+      readonly notFound: readonly [DomainErrorCode, string]
+    }
+  >
+> = {
+  client_secret: {
+    part: 'secrets',
+    tooMany: [
+      'client_secret_limit_reached',
+      `at most ${MAX_LIVE} secrets of a user work at a time and ${MAX_SECRETS} are kept: deactivate or delete one first`,
+    ],
+    notFound: ['client_secret_not_found', 'the user has no such client secret'],
+  },
+  user_key: {
+    part: 'keys',
+    tooMany: ['user_key_limit_reached', `a user has at most ${MAX_LIVE} keys: remove one first`],
+    notFound: ['user_key_not_found', 'the user has no such key'],
+  },
+  personal_access_token: {
+    part: 'tokens',
+    tooMany: [
+      'personal_access_token_limit_reached',
+      `a user has at most ${MAX_LIVE} personal access tokens: revoke one first`,
+    ],
+    notFound: ['personal_access_token_not_found', 'the user has no such personal access token'],
+  },
+  client_certificate: {
+    part: 'certificates',
+    tooMany: [
+      'client_certificate_limit_reached',
+      `a user has at most ${MAX_LIVE} client certificates: remove one first`,
+    ],
+    notFound: ['client_certificate_not_found', 'the user has no such client certificate'],
+  },
+  federated_identity: {
+    part: 'federated_identities',
+    tooMany: [
+      'federated_identity_limit_reached',
+      `a user has at most ${MAX_LIVE} federated identities: remove one first`,
+    ],
+    notFound: ['federated_identity_not_found', 'the user has no such federated identity'],
+  },
+}
+
+export const CREDENTIAL_KINDS = Object.keys(KINDS) as readonly CredentialKind[]
+
+/** The part of a resource name, for example `secrets` of `users/<user_id>/secrets/<secret_id>`. */
+export function partOf(kind: CredentialKind): string {
+  return KINDS[kind].part
 }
 
 /** Whether a text is meant as a personal access token, of whatever instance. */
@@ -65,101 +164,94 @@ export function isLive(
   return deactivatedAt === null && (expiresAt === null || now < expiresAt)
 }
 
+/** The credentials of a kind, oldest first. */
+export function credentialsOf<Kind extends CredentialKind>(
+  { credentials }: Pick<ServiceUser, 'credentials'>,
+  kind: Kind,
+): readonly CredentialOf<Kind>[] {
+  return credentials.filter((credential): credential is CredentialOf<Kind> => credential.kind === kind)
+}
+
+/** Those of a kind that can still be used. */
+export function liveCredentials<Kind extends CredentialKind>(
+  user: Pick<ServiceUser, 'credentials'>,
+  kind: Kind,
+  now: Date,
+): readonly CredentialOf<Kind>[] {
+  return credentialsOf(user, kind).filter((credential) => isLive(credential, now))
+}
+
+/** @throws {DomainError} `…_not_found` of the kind. */
+export function findCredential<Kind extends CredentialKind>(
+  user: ServiceUser,
+  kind: Kind,
+  credentialId: string,
+): CredentialOf<Kind> {
+  const credential = credentialsOf(user, kind).find((candidate) => candidate.credentialId === credentialId)
+  if (credential === undefined) throw new DomainError(...KINDS[kind].notFound)
+  return credential
+}
+
 /**
- * @param clock The time now, by which secrets expire; the date of creation may be ahead of it.
- * @throws {DomainError} `client_secret_limit_reached`; `expiration_in_past`.
+ * @param clock The time now, by which credentials expire; the date of creation may be ahead of it.
+ * @throws {DomainError} `expiration_in_past`; `…_limit_reached` of the kind; `client_certificate_invalid` if the user has an equal certificate.
  */
-export function addSecret(user: ServiceUser, secret: ClientSecret, clock: Date): ServiceUser {
-  assertFuture(secret.expiresAt, clock)
-  const live = user.secrets.filter((other) => isLive(other, clock)).length
-  if (live >= MAX_LIVE || user.secrets.length >= MAX_SECRETS) {
-    throw new DomainError(
-      'client_secret_limit_reached',
-      `at most ${MAX_LIVE} secrets of a user work at a time and ${MAX_SECRETS} are kept: deactivate or delete one first`,
-    )
+export function addCredential(user: ServiceUser, credential: UserCredential, clock: Date): ServiceUser {
+  if (!isLive(credential, clock)) {
+    throw new DomainError('expiration_in_past', 'the expiration date must lie in the future')
   }
-  return { ...user, secrets: [...user.secrets, secret] }
+  const { kind } = credential
+  // Expired tokens make room: nothing refers to them.
+  const isKept = (other: UserCredential) =>
+    other.kind !== kind || kind !== 'personal_access_token' || isLive(other, clock)
+  const kept = user.credentials.filter(isKept)
+  const others = kept.filter((other) => other.kind === kind)
+  if (others.some((other) => isSameCertificate(other, credential))) {
+    const reason = 'the user has it already; to change its expiration date, remove it first'
+    throw new DomainError('client_certificate_invalid', `the client certificate cannot be used: ${reason}`)
+  }
+  const live = others.filter((other) => isLive(other, clock)).length
+  if (live >= MAX_LIVE || others.length >= (kind === 'client_secret' ? MAX_SECRETS : MAX_LIVE)) {
+    throw new DomainError(...KINDS[kind].tooMany)
+  }
+  return { ...user, credentials: [...kept, credential] }
+}
+
+/** @throws {DomainError} `…_not_found` of the kind. */
+export function removeCredential(user: ServiceUser, kind: CredentialKind, credentialId: string): ServiceUser {
+  const gone = findCredential(user, kind, credentialId)
+  return { ...user, credentials: user.credentials.filter((credential) => credential !== gone) }
 }
 
 /** Deactivating a deactivated secret changes nothing. @throws {DomainError} `client_secret_not_found`. */
 export function deactivateSecret(user: ServiceUser, secretId: string, at: Date): ServiceUser {
-  const secret = findSecret(user, secretId)
+  const secret = findCredential(user, 'client_secret', secretId)
   if (secret.deactivatedAt !== null) return user
   const deactivated = { ...secret, deactivatedAt: at }
-  return { ...user, secrets: user.secrets.map((other) => (other === secret ? deactivated : other)) }
-}
-
-/** @throws {DomainError} `client_secret_not_found`. */
-export function deleteSecret(user: ServiceUser, secretId: string): ServiceUser {
-  const secret = findSecret(user, secretId)
-  return { ...user, secrets: user.secrets.filter((other) => other !== secret) }
-}
-
-/** The secret with this id. @throws {DomainError} `client_secret_not_found`. */
-export function findSecret(user: ServiceUser, secretId: string): ClientSecret {
-  const secret = user.secrets.find((candidate) => candidate.secretId === secretId)
-  if (secret === undefined) throw new DomainError('client_secret_not_found', 'the user has no such client secret')
-  return secret
-}
-
-/** @param clock As for `addSecret`. @throws {DomainError} `user_key_limit_reached`; `expiration_in_past`. */
-export function addKeys(user: ServiceUser, keys: readonly UserKey[], clock: Date): ServiceUser {
-  for (const key of keys) assertFuture(key.expiresAt, clock)
-  if (user.keys.length + keys.length > MAX_LIVE) {
-    throw new DomainError('user_key_limit_reached', `a user has at most ${MAX_LIVE} keys: remove one first`)
-  }
-  return { ...user, keys: [...user.keys, ...keys] }
-}
-
-/** @throws {DomainError} `user_key_not_found`. */
-export function removeKey(user: ServiceUser, keyId: string): ServiceUser {
-  const keys = user.keys.filter((key) => key.keyId !== keyId)
-  if (keys.length === user.keys.length) throw new DomainError('user_key_not_found', 'the user has no such key')
-  return { ...user, keys }
+  return { ...user, credentials: user.credentials.map((other) => (other === secret ? deactivated : other)) }
 }
 
 /**
- * Existing tokens keep their expiry, whatever the limit was when they were made.
+ * Of new personal access tokens. Existing ones keep their expiry, whatever the limit was when they were made.
  *
- * @param options.clock As for `addSecret`. The lifetime counts from it.
- * @throws {DomainError} `personal_access_token_limit_reached`; `expiration_in_past`; `expiration_too_late`.
+ * @param options.clock The lifetime counts from it.
+ * @throws {DomainError} `expiration_too_late`.
  */
-export function addPersonalAccessToken(
-  user: ServiceUser,
-  token: PersonalAccessToken,
+export function assertTokenLifetime(
+  expiresAt: Date,
   { clock, maxLifetimeDays }: { readonly clock: Date; readonly maxLifetimeDays: number },
-): ServiceUser {
-  assertFuture(token.expiresAt, clock)
-  if (token.expiresAt.getTime() - clock.getTime() > maxLifetimeDays * DAY + CLOCK_TOLERANCE) {
-    const days = maxLifetimeDays === 1 ? '1 day' : `${maxLifetimeDays} days`
-    throw new DomainError(
-      'expiration_too_late',
-      `a personal access token must expire at most ${days} after it is created`,
-      { metadata: { max_lifetime_days: String(maxLifetimeDays) } },
-    )
-  }
-  const personalAccessTokens = user.personalAccessTokens.filter((other) => isLive(other, clock))
-  if (personalAccessTokens.length >= MAX_LIVE) {
-    throw new DomainError(
-      'personal_access_token_limit_reached',
-      `a user has at most ${MAX_LIVE} personal access tokens: revoke one first`,
-    )
-  }
-  // Expired ones make room: nothing refers to them.
-  return { ...user, personalAccessTokens: [...personalAccessTokens, token] }
+): void {
+  if (expiresAt.getTime() - clock.getTime() <= maxLifetimeDays * DAY + CLOCK_TOLERANCE) return
+  const days = maxLifetimeDays === 1 ? '1 day' : `${maxLifetimeDays} days`
+  throw new DomainError(
+    'expiration_too_late',
+    `a personal access token must expire at most ${days} after it is created`,
+    { metadata: { max_lifetime_days: String(maxLifetimeDays) } },
+  )
 }
 
-/** @throws {DomainError} `personal_access_token_not_found`. */
-export function revokePersonalAccessToken(user: ServiceUser, tokenId: string): ServiceUser {
-  const personalAccessTokens = user.personalAccessTokens.filter((token) => token.tokenId !== tokenId)
-  if (personalAccessTokens.length === user.personalAccessTokens.length) {
-    throw new DomainError('personal_access_token_not_found', 'the user has no such personal access token')
-  }
-  return { ...user, personalAccessTokens }
-}
-
-function assertFuture(expiresAt: Date | null, clock: Date): void {
-  if (expiresAt !== null && expiresAt <= clock) {
-    throw new DomainError('expiration_in_past', 'the expiration date must lie in the future')
-  }
+function isSameCertificate(a: UserCredential, b: UserCredential): boolean {
+  return (
+    a.kind === 'client_certificate' && b.kind === 'client_certificate' && a.match === b.match && a.value === b.value
+  )
 }

@@ -5,9 +5,7 @@
  */
 
 import { DomainError } from '../errors.ts'
-import type { FederatedIdentity } from '../federation/federated-identity.ts'
-import type { ClientCertificate } from './client-certificate.ts'
-import type { ClientSecret, PersonalAccessToken, UserKey } from './credential.ts'
+import type { UserCredential } from './credential.ts'
 import type { InstanceRole, ProjectMemberRole } from './permission.ts'
 import { lackedPermission } from './reach.ts'
 import { type RevokedTokens, revokeAllTokens } from './token-revocation.ts'
@@ -28,11 +26,8 @@ export interface ServiceUser extends RevokedTokens, TokenSettings {
   readonly boundTokensRequired: boolean
   /** Whether its tokens are bound to the client certificate of the token request, if that has one (RFC 8705 §3.4). */
   readonly certificateBoundTokens: boolean
-  readonly secrets: readonly ClientSecret[]
-  readonly keys: readonly UserKey[]
-  readonly personalAccessTokens: readonly PersonalAccessToken[]
-  readonly federatedIdentities: readonly FederatedIdentity[]
-  readonly certificates: readonly ClientCertificate[]
+  /** Of all kinds, oldest first. */
+  readonly credentials: readonly UserCredential[]
   readonly instanceRoles: readonly InstanceRole[]
   /** Its roles over projects in the API, by the id of the project. */
   readonly managedProjects: ReadonlyMap<string, ProjectMemberRole>
@@ -60,11 +55,7 @@ export function createServiceUser(facts: NewServiceUser, at: Date): ServiceUser 
     ...facts,
     createdAt: at,
     enabled: true,
-    secrets: [],
-    keys: [],
-    personalAccessTokens: [],
-    federatedIdentities: [],
-    certificates: [],
+    credentials: [],
     instanceRoles: [],
     managedProjects: new Map(),
     projectRoles: new Map(),
@@ -104,9 +95,7 @@ export function isPerson({ userId }: Pick<ServiceUser, 'userId'>): boolean {
  * @throws {DomainError} `person_has_no_credentials`: they would outlive the sign-in.
  */
 export function settleChange(before: ServiceUser | undefined, next: ServiceUser, clock: Date): ServiceUser {
-  const { secrets, keys, personalAccessTokens, federatedIdentities, certificates } = next
-  const credentials = [secrets, keys, personalAccessTokens, federatedIdentities, certificates].flat()
-  if (isPerson(next) && (next.clientCredentialsEnabled || credentials.length > 0)) {
+  if (isPerson(next) && (next.clientCredentialsEnabled || next.credentials.length > 0)) {
     const message =
       'people sign in with the OpenID provider and have no credentials of their own: create a service user'
     throw new DomainError('person_has_no_credentials', message, { metadata: { user_id: next.userId } })

@@ -1,6 +1,7 @@
 /**
  * The credentials that operators should look at. `storage/` implements this.
  */
+import type { CredentialKind } from '../identities/credential.ts'
 
 /** The credentials that expire soon, or are not used any more. Both methods throw {DomainError} `storage_unavailable`. */
 export interface CredentialExpiries {
@@ -19,5 +20,3 @@ export interface CredentialCounts {
   /** Client secrets that work and were not used for 90 days. */
   readonly unusedSecrets: number
 }
-
-export type CredentialKind = 'client_secret' | 'user_key' | 'personal_access_token' | 'client_certificate'

@@ -1,10 +1,11 @@
 /**
  * Trusted issuers in the database, their keys that are fetched, and the verification of their JWTs. `storage/`, `outbound/` and `crypto/` implement these.
  */
-import type { FederatedToken } from '../federation/federated-identity.ts'
+
 import type { FetchedKeys, KeySource } from '../federation/issuer-keys.ts'
 import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
 import type { ChangeEntry } from '../identities/authority.ts'
+import type { FederatedToken } from '../identities/federated-identity.ts'
 
 /** The trusted issuers in the database. Every method throws {DomainError} `storage_unavailable`, and `change` what `KeyStore.update` does. */
 export interface FederationStore {

@@ -1,9 +1,10 @@
 /**
  * What a replica reads of the instance, and how it learns of changes. `storage/` implements these.
  */
-import type { FederatedSubject } from '../federation/federated-identity.ts'
+
 import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
 import type { IdentityChanges } from '../identities/changed-users.ts'
+import type { FederatedSubject } from '../identities/federated-identity.ts'
 import type { ServiceUser } from '../identities/service-user.ts'
 import type { KeyRing } from '../keys/key-ring.ts'
 import type { Rotation } from '../keys/rotation.ts'

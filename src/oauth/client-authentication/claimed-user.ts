@@ -11,11 +11,11 @@ import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { GrantFacts } from '../../domain/ports/runtime.ts'
 
 /** What a request has proved: a secret, the possession of one of these keys, a federated identity, or a client certificate. */
-export type Proof =
-  | { readonly kind: 'client_secret'; readonly secretId: string }
-  | { readonly kind: 'private_key_jwt'; readonly keyIds: readonly string[] }
-  | { readonly kind: 'federated_jwt'; readonly identityId: string }
-  | { readonly kind: 'client_certificate'; readonly certificateId: string }
+export interface Proof {
+  readonly kind: GrantFacts['credential']
+  /** Their ids. All of them must be live. */
+  readonly credentialIds: readonly string[]
+}
 
 export class ClaimedUser {
   readonly projectName: string
@@ -75,18 +75,8 @@ export class ClaimedUser {
   isProvedFor(user: ServiceUser, now: Date): boolean {
     const { proof } = this
     if (!user.enabled || proof === undefined) return false
-    switch (proof.kind) {
-      case 'client_secret':
-        return user.secrets.some((each) => each.secretId === proof.secretId && isLive(each, now))
-      case 'private_key_jwt': {
-        const live = user.keys.filter((key) => isLive(key, now)).map(({ keyId }) => keyId)
-        return proof.keyIds.length > 0 && proof.keyIds.every((keyId) => live.includes(keyId))
-      }
-      case 'federated_jwt':
-        return user.federatedIdentities.some(({ identityId }) => identityId === proof.identityId)
-      case 'client_certificate':
-        return user.certificates.some((each) => each.certificateId === proof.certificateId && isLive(each, now))
-    }
+    const live = user.credentials.filter((each) => isLive(each, now)).map(({ credentialId }) => credentialId)
+    return proof.credentialIds.length > 0 && proof.credentialIds.every((id) => live.includes(id))
   }
 
   async #confirm(): Promise<void> {

@@ -8,7 +8,7 @@ import { errors } from 'oidc-provider'
 import type { Attempt, AttemptLimiter } from '../../app/access/attempt-limiter.ts'
 import { provedCertificate } from '../../domain/identities/client-certificate.ts'
 import { splitClientId } from '../../domain/identities/client-id.ts'
-import { type ClientSecret, isLive } from '../../domain/identities/credential.ts'
+import { type ClientSecret, liveCredentials } from '../../domain/identities/credential.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { ClientSecrets } from '../../domain/integrity.ts'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
@@ -129,7 +129,7 @@ function proveSecret(
   { directory, now }: Pick<ClientAuthenticationOptions, 'directory' | 'now'>,
 ): boolean {
   const verified = verifySecret(directory.secrets, claimed.user, { secret, now: now() })
-  if (verified !== undefined) claimed.proof = { kind: 'client_secret', secretId: verified.secretId }
+  if (verified !== undefined) claimed.proof = { kind: 'client_secret', credentialIds: [verified.credentialId] }
   return verified !== undefined
 }
 
@@ -143,7 +143,7 @@ function verifySecret(
   user: ServiceUser | undefined,
   { secret, now }: { readonly secret: string; readonly now: Date },
 ): ClientSecret | undefined {
-  const live = (user?.secrets ?? []).filter((candidate) => isLive(candidate, now))
+  const live = user === undefined ? [] : liveCredentials(user, 'client_secret', now)
   const matches = secrets.matches(
     secret,
     live.map(({ hash }) => hash),
@@ -168,7 +168,7 @@ function proveCertificate(
   const { user } = claimed
   const verified = certificates.verify(presented, now())
   const found = user?.enabled === true ? provedCertificate(user, verified, now()) : undefined
-  if (found !== undefined) claimed.proof = { kind: 'client_certificate', certificateId: found.certificateId }
+  if (found !== undefined) claimed.proof = { kind: 'client_certificate', credentialIds: [found.credentialId] }
   else contexts.explained(req, `the client certificate: ${verified.problem ?? 'the user has none that fits'}`)
   return found !== undefined
 }

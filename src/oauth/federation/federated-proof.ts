@@ -3,9 +3,9 @@
  * user are brought up to date, because another replica may have changed them a moment ago (decision 12).
  */
 import type { IncomingMessage } from 'node:http'
-import { type FederatedSubject, type FederatedToken, identityOf } from '../../domain/federation/federated-identity.ts'
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import { formatClientId } from '../../domain/identities/client-id.ts'
+import { type FederatedSubject, type FederatedToken, identityOf } from '../../domain/identities/federated-identity.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { FederatedTokenVerifier, FederatedVerification } from '../../domain/ports/federation.ts'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
@@ -93,7 +93,7 @@ export class FederatedProof {
   #identify(claimed: ClaimedUser, token: FederatedToken): boolean {
     const { user } = claimed
     const identity = isEnabled(user) ? identityOf(user, token, this.#options.issuer) : undefined
-    if (identity !== undefined) claimed.proof = { kind: 'federated_jwt', identityId: identity.identityId }
+    if (identity !== undefined) claimed.proof = { kind: 'federated_jwt', credentialIds: [identity.credentialId] }
     return identity !== undefined
   }
 

@@ -73,8 +73,8 @@ export function createClientEndpoints(
         const form = await readForm(req)
         if (form === undefined) return
         const answer = await answerTo({ req, endpoint, form }, progress, { options, engine, isPlain })
-        const proof = progress.client?.claimed.proof
-        if (proof?.kind === 'client_secret') options.secretUses.note(proof.secretId, options.now())
+        const { kind, credentialIds: [id] = [] } = progress.client?.claimed.proof ?? {}
+        if (kind === 'client_secret' && id !== undefined) options.secretUses.note(id, options.now())
         send(res, answer, headers)
       } catch (error) {
         send(res, await refuse(req, error, { progress, options }), headers)

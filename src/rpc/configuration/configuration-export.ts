@@ -15,7 +15,7 @@ import { DEFAULT_MAX_STALENESS_SECONDS } from '../../domain/federation/issuer-ke
 import { DEFAULT_MAX_LIFETIME_SECONDS } from '../../domain/federation/trusted-issuer.ts'
 import { ASSERTION_ALGORITHMS } from '../../domain/keys/assertion-algorithm.ts'
 import { fromIssuerKeys } from '../federation/issuer-keys-mapping.ts'
-import { fromMatch } from '../identities/client-certificate-service.ts'
+import { fromMatch } from '../identities/credential-services.ts'
 import { fromMemberRole } from '../identities/project-member-mapping.ts'
 import { fromInstanceRole } from '../identities/service-user-mapping.ts'
 import { fromPolicy } from '../keys/web-key-mapping.ts'

@@ -1,5 +1,5 @@
 /**
- * Between the messages of `iam.user.v2` about users and the domain, both ways. Credentials: `credential-calls.ts`.
+ * Between the messages of `iam.user.v2` about users and the domain, both ways. Credentials: `credential-services.ts`.
  */
 import { create } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'

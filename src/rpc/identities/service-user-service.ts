@@ -1,5 +1,5 @@
 /**
- * `iam.user.v2.ServiceUserService`: users and their grants. Its other half is `credential-calls.ts`.
+ * `iam.user.v2.ServiceUserService`: users and their grants. Its other half is `credential-services.ts`.
  */
 import type { Duration } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
@@ -12,7 +12,7 @@ import { actorOf } from '../authorization/actor.ts'
 import { pathsOf, toSeconds } from '../messages/fields.ts'
 import { byDate, listPage } from '../messages/paging.ts'
 import { invalidField } from '../messages/violations.ts'
-import { credentialCalls } from './credential-calls.ts'
+import { credentialCalls } from './credential-services.ts'
 import { fromServiceUser, toInstanceRole } from './service-user-mapping.ts'
 
 const USERS = byDate(
@@ -33,7 +33,7 @@ export function serviceUserService({
   introspection,
 }: ServiceUserServiceOptions): ServiceImpl<typeof ServiceUserService> {
   return {
-    ...credentialCalls(users, credentials),
+    ...credentialCalls(credentials),
 
     async createServiceUser(req, context) {
       const { projectId, name, clientCredentialsEnabled, boundTokensRequired, certificateBoundTokens } = req

@@ -9,7 +9,7 @@ import type { Config } from '../../config/config.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import { formatClientId } from '../../domain/identities/client-id.ts'
-import { addSecret, type ClientSecret } from '../../domain/identities/credential.ts'
+import { addCredential, type ClientSecret } from '../../domain/identities/credential.ts'
 import { createProject, type Project } from '../../domain/identities/project.ts'
 import { WHOLE_INSTANCE } from '../../domain/identities/reach.ts'
 import { createServiceUser, isEnabledOwner, isPerson, type ServiceUser } from '../../domain/identities/service-user.ts'
@@ -87,7 +87,7 @@ async function mostUsableOwner(identities: IdentityStore): Promise<ServiceUser |
 function canTakeSecret(user: ServiceUser): boolean {
   try {
     const now = new Date()
-    addSecret(user, newSecret(randomUUID(), new Uint8Array(), now), now)
+    addCredential(user, newSecret(randomUUID(), new Uint8Array(), now), now)
     return true
   } catch (error) {
     if (error instanceof DomainError) return false
@@ -95,8 +95,9 @@ function canTakeSecret(user: ServiceUser): boolean {
   }
 }
 
-function newSecret(secretId: string, hash: Uint8Array, at: Date): ClientSecret {
-  return { secretId, hash, createdAt: at, expiresAt: null, deactivatedAt: null, lastUsedAt: null }
+function newSecret(credentialId: string, hash: Uint8Array, at: Date): ClientSecret {
+  const dates = { createdAt: at, expiresAt: null, deactivatedAt: null, lastUsedAt: null }
+  return { kind: 'client_secret', credentialId, hash, ...dates }
 }
 
 async function* everyUser(identities: IdentityStore): AsyncGenerator<ServiceUser, void> {
@@ -128,7 +129,7 @@ async function addOwnerSecret(
   await file.writeAround({ clientId, clientSecret: secret }, () =>
     identities.changeUser(facts.userId, entry, (found, { clock, date }) => {
       const owner = asOwner(found ?? createServiceUser(facts, date))
-      return { next: addSecret(owner, newSecret(secretId, hash, date), clock), result: undefined }
+      return { next: addCredential(owner, newSecret(secretId, hash, date), clock), result: undefined }
     }),
   )
   return clientId

@@ -28,10 +28,11 @@ export async function readAuthority(
       jsonArrayFrom(managedProjectsOf(eb)).as('managed_projects'),
       jsonArrayFrom(
         eb
-          .selectFrom('personal_access_tokens as t')
+          .selectFrom('credentials as t')
           .whereRef('t.user_id', '=', 'u.user_id')
-          .where(sql<boolean>`t.token_id = ${tokenId}::uuid`)
-          .select(['t.token_id', 't.expiration_date']),
+          .where('t.kind', '=', 'personal_access_token')
+          .where(sql<boolean>`t.credential_id = ${tokenId}::uuid`)
+          .select(['t.credential_id', 't.expiration_date']),
       ).as('tokens'),
       jsonArrayFrom(
         eb
@@ -53,9 +54,10 @@ export async function readAuthority(
     ])
     .executeTakeFirst()
   if (row === undefined) return { user: undefined, ring: [] }
-  const personalAccessTokens = row.tokens.map(({ token_id, expiration_date }) => {
+  const credentials = row.tokens.map(({ credential_id: credentialId, expiration_date }) => {
     // Dates in JSON are text.
-    return { tokenId: token_id, expiresAt: new Date(expiration_date) }
+    const expiresAt = expiration_date === null ? null : new Date(expiration_date)
+    return { kind: 'personal_access_token' as const, credentialId, expiresAt }
   })
   const instanceRoles = row.roles.map(({ role }) => parseInstanceRole(role))
   return {
@@ -64,7 +66,7 @@ export async function readAuthority(
       enabled: row.enabled,
       instanceRoles,
       managedProjects: toManagedProjects(row.managed_projects),
-      personalAccessTokens,
+      credentials,
       tokensRevokedAt: row.token_revocation_date,
       revokedTokens: row.revoked_tokens.map(({ token_id }) => ({ tokenId: token_id })),
     },

@@ -3,9 +3,9 @@
  *
  * `instance-row.ts` writes them with the version.
  */
-import { type Kysely, sql, type Transaction } from 'kysely'
-import type { FederatedSubject } from '../../domain/federation/federated-identity.ts'
+import { type Kysely, type NotNull, sql, type Transaction } from 'kysely'
 import type { ChangedUsers, IdentityChanges } from '../../domain/identities/changed-users.ts'
+import type { FederatedSubject } from '../../domain/identities/federated-identity.ts'
 import type { Revision } from '../../domain/revision.ts'
 import type { Tables } from '../schema/tables.ts'
 
@@ -69,9 +69,11 @@ export async function readIdentityChanges(
 async function readSubjects(db: Kysely<Tables>, userIds: readonly string[]): Promise<readonly FederatedSubject[]> {
   if (userIds.length === 0) return []
   const rows = await db
-    .selectFrom('federated_identities')
-    .select(['issuer_id', 'subject'])
+    .selectFrom('credentials')
+    .select(['issuer_id as issuerId', 'subject'])
     .where(sql<boolean>`user_id = any(${userIds}::uuid[])`)
+    .where('issuer_id', 'is not', null)
+    .$narrowType<{ issuerId: NotNull; subject: NotNull }>()
     .execute()
-  return rows.map(({ issuer_id, subject }) => ({ issuerId: issuer_id, subject }))
+  return rows
 }

@@ -79,7 +79,7 @@ export async function countOtherHolders(
     ) as holders group by project_id
     union all
     select 'issuer', issuer_id, '', count(distinct user_id)::int
-      from federated_identities where issuer_id = any(${issuerIds}::uuid[]) and ${isOther} group by issuer_id
+      from credentials where issuer_id = any(${issuerIds}::uuid[]) and ${isOther} group by issuer_id
   `.execute(db)
   const wholes = (kind: Row['kind']) =>
     new Map(rows.filter((row) => row.kind === kind).map(({ id, users }) => [id, users]))

@@ -87,9 +87,9 @@ export function createCredentialUses({ db }: Database): CredentialUses {
       await usingStorageWithRetries(async () => {
         await sql`
           with committing as (${ASYNCHRONOUS_COMMIT})
-          update client_secrets as s set last_use_date = u.use_date
+          update credentials as c set last_use_date = u.use_date
           from committing, unnest(${secretIds}::uuid[], ${dates}::timestamptz[]) as u (secret_id, use_date)
-          where s.secret_id = u.secret_id and (s.last_use_date is null or s.last_use_date < u.use_date)`.execute(db)
+          where c.credential_id = u.secret_id and (c.last_use_date is null or c.last_use_date < u.use_date)`.execute(db)
       })
     },
 

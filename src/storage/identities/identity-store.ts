@@ -50,7 +50,7 @@ const REFUSALS: Readonly<Record<string, Partial<Record<Changed, readonly [Domain
   },
   project_members_project_exists: { user: ['project_not_found', 'there is no such project'] },
   user_project_roles_role_exists: { user: ['project_role_not_found', 'the project has no such role'] },
-  federated_identities_issuer_exists: { user: ['trusted_issuer_not_found', 'there is no such trusted issuer'] },
+  credentials_issuer_exists: { user: ['trusted_issuer_not_found', 'there is no such trusted issuer'] },
   user_scopes_scope_exists: { user: ['project_scope_not_found', "the user's project has no such scope"] },
 }
 
@@ -175,7 +175,14 @@ function containsText(search: string) {
 
 async function readUserByToken({ db, macs }: Reading, hash: Uint8Array): Promise<ServiceUser | undefined> {
   const row = await selectServiceUsers(db)
-    .where('u.user_id', '=', (eb) => eb.selectFrom('personal_access_tokens').select('user_id').where('hash', '=', hash))
+    .where('u.user_id', '=', (eb) =>
+      eb
+        .selectFrom('credentials')
+        .select('user_id')
+        // As a constant, so that the index of tokens serves it.
+        .where('kind', '=', sql.lit('personal_access_token'))
+        .where('hash', '=', hash),
+    )
     .executeTakeFirst()
   return row === undefined ? undefined : toServiceUser(row, macs)
 }

@@ -1,6 +1,6 @@
 /**
  * Writes the differences between service users before and after a change, of all of them in a few statements. Their credentials are in
- * `credential-changes.ts`.
+ * `credential-rows.ts`.
  */
 import { sql, type Transaction } from 'kysely'
 import { DomainError } from '../../domain/errors.ts'
@@ -12,7 +12,7 @@ import { deleteSignInsOf } from '../console/sign-in-rows.ts'
 import { inChunks } from '../schema/chunks.ts'
 import { type BeforeAndNext, differenceOfParts } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
-import { writeCredentials } from './credential-changes.ts'
+import { writeCredentials } from './credential-rows.ts'
 import { writeRevokedTokens } from './revoked-tokens.ts'
 
 /** A service user before and after a change. Undefined: it is created; null: it is deleted. */

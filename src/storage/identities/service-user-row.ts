@@ -1,7 +1,7 @@
 /**
  * Service users as rows: one query for any number of them, and the mapping to the domain.
  *
- * A row that is no valid service user, or a key whose MAC is wrong, is refused, never repaired. `service-user-changes.ts` writes
+ * A row that is no valid service user, or a credential whose MAC is wrong, is refused, never repaired. `service-user-changes.ts` writes
  * users.
  */
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from 'kysely'
@@ -13,10 +13,8 @@ import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { UnreadableRow } from '../../domain/unreadable-row.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { instanceRolesOf, managedProjectsOf, toManagedProjects } from '../change/caller-roles.ts'
-import { toFederatedIdentity } from '../federation/federated-identity-row.ts'
 import type { Tables } from '../schema/tables.ts'
-import { toClientCertificate } from './client-certificate-row.ts'
-import { toClientSecret, toPersonalAccessToken, toUserKey } from './credential-row.ts'
+import { credentialsJson, toCredential } from './credential-rows.ts'
 
 type ServiceUserQuery = ReturnType<typeof selectServiceUsers>
 type ServiceUserRow = Awaited<ReturnType<ServiceUserQuery['execute']>>[number]
@@ -51,74 +49,7 @@ export function selectServiceUsers(db: Kysely<Tables>) {
       'u.token_revocation_date',
       'u.bound_tokens_required',
       'u.certificate_bound_tokens',
-      jsonArrayFrom(
-        eb
-          .selectFrom('client_secrets as s')
-          .whereRef('s.user_id', '=', 'u.user_id')
-          .select([
-            's.secret_id',
-            sql<string>`encode(s.hash, 'hex')`.as('hash'),
-            's.creation_date',
-            's.expiration_date',
-            's.deactivation_date',
-            's.last_use_date',
-          ])
-          .orderBy('s.creation_date')
-          .orderBy('s.secret_id'),
-      ).as('secrets'),
-      jsonArrayFrom(
-        eb
-          .selectFrom('user_keys as k')
-          .whereRef('k.user_id', '=', 'u.user_id')
-          .select([
-            'k.key_id',
-            'k.public_jwk',
-            'k.creation_date',
-            'k.expiration_date',
-            sql<string>`encode(k.mac, 'hex')`.as('mac'),
-          ])
-          .orderBy('k.creation_date')
-          .orderBy('k.key_id'),
-      ).as('keys'),
-      jsonArrayFrom(
-        eb
-          .selectFrom('personal_access_tokens as t')
-          .whereRef('t.user_id', '=', 'u.user_id')
-          .select(['t.token_id', sql<string>`encode(t.hash, 'hex')`.as('hash'), 't.creation_date', 't.expiration_date'])
-          .orderBy('t.creation_date')
-          .orderBy('t.token_id'),
-      ).as('personal_access_tokens'),
-      jsonArrayFrom(
-        eb
-          .selectFrom('federated_identities as f')
-          .whereRef('f.user_id', '=', 'u.user_id')
-          .select([
-            'f.identity_id',
-            'f.issuer_id',
-            'f.subject',
-            'f.audience',
-            'f.claims',
-            'f.creation_date',
-            sql<string>`encode(f.mac, 'hex')`.as('mac'),
-          ])
-          .orderBy('f.creation_date')
-          .orderBy('f.identity_id'),
-      ).as('federated_identities'),
-      jsonArrayFrom(
-        eb
-          .selectFrom('client_certificates as x')
-          .whereRef('x.user_id', '=', 'u.user_id')
-          .select([
-            'x.certificate_id',
-            'x.match',
-            'x.value',
-            'x.creation_date',
-            'x.expiration_date',
-            sql<string>`encode(x.mac, 'hex')`.as('mac'),
-          ])
-          .orderBy('x.creation_date')
-          .orderBy('x.certificate_id'),
-      ).as('certificates'),
+      credentialsJson(eb).as('credentials'),
       jsonArrayFrom(instanceRolesOf(eb)).as('instance_roles'),
       jsonArrayFrom(managedProjectsOf(eb)).as('managed_projects'),
       jsonArrayFrom(
@@ -175,7 +106,7 @@ const USERS_BY_IDS = selectServiceUsers(queries).where(sql<boolean>`u.user_id = 
 const NONE: readonly never[] = []
 const NO_ENTRIES: ReadonlyMap<string, never> = new Map<string, never>()
 
-/** @throws {UnreadableRow} if the row is not valid, or the MAC of a key, an identity or a certificate is wrong; the message names it. */
+/** @throws {UnreadableRow} if the row is not valid, or the MAC of a credential is wrong; the message names it. */
 export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): ServiceUser {
   try {
     return {
@@ -188,11 +119,7 @@ export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): Service
       clientCredentialsEnabled: row.client_credentials_enabled,
       boundTokensRequired: row.bound_tokens_required,
       certificateBoundTokens: row.certificate_bound_tokens,
-      secrets: listOf(row.secrets, toClientSecret),
-      keys: listOf(row.keys, (key) => toUserKey(row.user_id, key, macs)),
-      personalAccessTokens: listOf(row.personal_access_tokens, toPersonalAccessToken),
-      federatedIdentities: listOf(row.federated_identities, (json) => toFederatedIdentity(row.user_id, json, macs)),
-      certificates: listOf(row.certificates, (json) => toClientCertificate(row.user_id, json, macs)),
+      credentials: listOf(row.credentials, (json) => toCredential(row.user_id, json, macs)),
       // Sorted here: the order of text in a database depends on its locale.
       instanceRoles: sorted(listOf(row.instance_roles, ({ role }) => parseInstanceRole(role))),
       managedProjects: toManagedProjects(row.managed_projects),

@@ -134,15 +134,9 @@ async function writeAdministrator(
     })
     .execute()
   await trx.insertInto('instance_members').values({ user_id: userId, role: 'IAM_OWNER' }).execute()
+  const secret = { credential_id: secretId, user_id: userId, kind: 'client_secret', hash: secretHash }
   await trx
-    .insertInto('client_secrets')
-    .values({
-      secret_id: secretId,
-      user_id: userId,
-      hash: secretHash,
-      creation_date: now,
-      expiration_date: null,
-      deactivation_date: null,
-    })
+    .insertInto('credentials')
+    .values({ ...secret, creation_date: now, expiration_date: null })
     .execute()
 }

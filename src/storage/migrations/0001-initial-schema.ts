@@ -252,92 +252,6 @@ const IDENTITIES = [
   sql`create index user_scopes_of_scope on user_scopes (project_id, scope)`,
 ]
 
-// Their expiry dates have no order with their creation: that is the date of a change, which may be ahead of the clock that decides about
-// the expiry (decision 15).
-const CREDENTIALS = [
-  sql`
-    create table client_secrets (
-      secret_id uuid primary key,
-      user_id uuid not null references service_users on delete cascade,
-      hash bytea not null,
-      creation_date timestamptz(3) not null,
-      expiration_date timestamptz(3),
-      deactivation_date timestamptz(3),
-      last_use_date timestamptz(3),
-      constraint client_secrets_hash_is_sha256 check (octet_length(hash) = 32),
-      constraint client_secrets_deactivated_after_creation check (creation_date <= deactivation_date)
-    )`,
-  sql`create index client_secrets_of_user on client_secrets (user_id)`,
-  sql`create index client_secrets_by_expiration on client_secrets (expiration_date) where expiration_date is not null`,
-  sql`
-    create table user_keys (
-      key_id uuid primary key,
-      user_id uuid not null references service_users on delete cascade,
-      public_jwk jsonb not null,
-      creation_date timestamptz(3) not null,
-      expiration_date timestamptz(3),
-      mac bytea not null,
-      constraint user_keys_public_jwk_is_public ${IS_PUBLIC},
-      constraint user_keys_mac_is_sha256 check (octet_length(mac) = 32)
-    )`,
-  sql`create index user_keys_of_user on user_keys (user_id)`,
-  sql`create index user_keys_by_expiration on user_keys (expiration_date) where expiration_date is not null`,
-  sql`
-    create table personal_access_tokens (
-      token_id uuid primary key,
-      user_id uuid not null references service_users on delete cascade,
-      hash bytea not null,
-      creation_date timestamptz(3) not null,
-      expiration_date timestamptz(3) not null,
-      constraint personal_access_tokens_hash_unique unique (hash),
-      constraint personal_access_tokens_hash_is_sha256 check (octet_length(hash) = 32)
-    )`,
-  sql`create index personal_access_tokens_of_user on personal_access_tokens (user_id)`,
-  sql`create index personal_access_tokens_by_expiration on personal_access_tokens (expiration_date)`,
-  sql`
-    create table client_certificates (
-      certificate_id uuid primary key,
-      user_id uuid not null references service_users on delete cascade,
-      match text not null,
-      value text not null,
-      creation_date timestamptz(3) not null,
-      expiration_date timestamptz(3),
-      mac bytea not null,
-      constraint client_certificates_match_known check (match in ('subject_dn', 'san_dns', 'san_uri', 'thumbprint')),
-      constraint client_certificates_value_length check (length(value) between 1 and 2000),
-      constraint client_certificates_mac_is_sha256 check (octet_length(mac) = 32)
-    )`,
-  sql`create index client_certificates_of_user on client_certificates (user_id)`,
-  sql`
-    create index client_certificates_by_expiration on client_certificates (expiration_date)
-      where expiration_date is not null`,
-  sql`
-    create table revoked_tokens (
-      user_id uuid not null references service_users on delete cascade,
-      token_id text not null,
-      expiration_date timestamptz(3) not null,
-      primary key (user_id, token_id),
-      constraint revoked_tokens_token_id_length check (length(token_id) between 1 and 200)
-    )`,
-  sql`create index revoked_tokens_by_expiration on revoked_tokens (expiration_date)`,
-  sql`
-    create table used_assertions (
-      id text primary key,
-      expiration_date timestamptz(3) not null,
-      constraint used_assertions_id_length check (length(id) between 1 and 200)
-    )`,
-  sql`create index used_assertions_by_expiration on used_assertions (expiration_date)`,
-  // No reference to the credential, because it is a row of one of several tables.
-  sql`
-    create table expiry_notices (
-      credential_id uuid not null,
-      days integer not null,
-      expiration_date timestamptz(3) not null,
-      primary key (credential_id, days, expiration_date)
-    )`,
-  sql`create index expiry_notices_by_expiration on expiry_notices (expiration_date)`,
-]
-
 const FEDERATION = [
   sql`
     create table trusted_issuers (
@@ -375,25 +289,66 @@ const FEDERATION = [
   sql`
     create index trusted_issuers_by_configuration_label on trusted_issuers (configuration_label)
       where configuration_label is not null`,
-  // What an issuer was believed for ends with it.
+]
+
+// Their expiry dates have no order with their creation: that is the date of a change, which may be ahead of the clock that decides about
+// the expiry (decision 15).
+const CREDENTIALS = [
   sql`
-    create table federated_identities (
-      identity_id uuid primary key,
+    create table credentials (
+      credential_id uuid primary key,
       user_id uuid not null references service_users on delete cascade,
-      issuer_id uuid not null
-        constraint federated_identities_issuer_exists references trusted_issuers on delete cascade,
-      subject text not null,
-      audience text,
-      claims jsonb not null,
+      kind text not null,
       creation_date timestamptz(3) not null,
-      mac bytea not null,
-      constraint federated_identities_subject_length check (length(subject) between 1 and 500),
-      constraint federated_identities_audience_length check (length(audience) between 1 and 500),
-      constraint federated_identities_claims_are_a_list check (jsonb_typeof(claims) = 'array'),
-      constraint federated_identities_mac_is_sha256 check (octet_length(mac) = 32)
+      expiration_date timestamptz(3),
+      -- Of secrets and tokens.
+      hash bytea,
+      deactivation_date timestamptz(3),
+      last_use_date timestamptz(3),
+      -- Of the others, JSON. Text, because the MAC covers it.
+      content text,
+      mac bytea,
+      -- Copies from the content of a federated identity, by which it is found, and ends with its issuer.
+      issuer_id uuid constraint credentials_issuer_exists references trusted_issuers on delete cascade,
+      subject text,
+      -- How many days before the expiry that was announced the last time.
+      announced_days integer,
+      constraint credentials_known_kind check (
+        kind in ('client_secret', 'user_key', 'personal_access_token', 'client_certificate', 'federated_identity')),
+      constraint credentials_hash_or_mac check (
+        case when kind in ('client_secret', 'personal_access_token')
+          then hash is not null and content is null and mac is null
+          else hash is null and content is not null and mac is not null
+        end),
+      constraint credentials_tokens_expire check (kind <> 'personal_access_token' or expiration_date is not null),
+      constraint credentials_identities_name_an_issuer check (
+        (kind = 'federated_identity') = (issuer_id is not null) and (issuer_id is null) = (subject is null)),
+      constraint credentials_hash_is_sha256 check (octet_length(hash) = 32),
+      constraint credentials_mac_is_sha256 check (octet_length(mac) = 32),
+      constraint credentials_public_jwk_is_public
+        check (not (content::jsonb -> 'publicJwk' ?| array['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'])),
+      constraint credentials_deactivated_after_creation check (creation_date <= deactivation_date)
     )`,
-  sql`create index federated_identities_of_user on federated_identities (user_id)`,
-  sql`create index federated_identities_by_subject on federated_identities (issuer_id, subject)`,
+  sql`create index credentials_of_user on credentials (user_id)`,
+  sql`create index credentials_by_expiration on credentials (expiration_date) where expiration_date is not null`,
+  sql`create unique index credentials_token_unique on credentials (hash) where kind = 'personal_access_token'`,
+  sql`create index credentials_by_subject on credentials (issuer_id, subject) where issuer_id is not null`,
+  sql`
+    create table revoked_tokens (
+      user_id uuid not null references service_users on delete cascade,
+      token_id text not null,
+      expiration_date timestamptz(3) not null,
+      primary key (user_id, token_id),
+      constraint revoked_tokens_token_id_length check (length(token_id) between 1 and 200)
+    )`,
+  sql`create index revoked_tokens_by_expiration on revoked_tokens (expiration_date)`,
+  sql`
+    create table used_assertions (
+      id text primary key,
+      expiration_date timestamptz(3) not null,
+      constraint used_assertions_id_length check (length(id) between 1 and 200)
+    )`,
+  sql`create index used_assertions_by_expiration on used_assertions (expiration_date)`,
 ]
 
 const CONSOLE = [
@@ -517,8 +472,8 @@ export const initialSchema = [
   ...INSTANCE,
   ...WEB_KEYS,
   ...IDENTITIES,
-  ...CREDENTIALS,
   ...FEDERATION,
+  ...CREDENTIALS,
   ...CONSOLE,
   ...EVENTS,
 ]

@@ -255,9 +255,10 @@ async function seededToken(database: Database, userId: string, milliseconds: num
   const expiresAt = await fromNow(database, milliseconds)
   await change(database, async (trx) => {
     await trx
-      .insertInto('personal_access_tokens')
+      .insertInto('credentials')
       .values({
-        token_id: tokenId,
+        credential_id: tokenId,
+        kind: 'personal_access_token',
         user_id: userId,
         hash: new Uint8Array(randomBytes(32)),
         creation_date: new Date(expiresAt.getTime() - HOUR),

@@ -77,10 +77,11 @@ export function describeChangedUsers(current: () => Database): void {
         result: null,
       }))
       expect(await changesSince(before)).toEqual(some())
-      const identity = { identityId: randomUUID(), issuerId, subject: 'robot', audience: null, claims: [] }
+      const names = { issuerId, subject: 'robot', audience: null, claims: [], expiresAt: null }
+      const identity = { kind: 'federated_identity' as const, credentialId: randomUUID(), ...names }
       await operations().onUser(userId, 'add', (user, { date }) => ({
         ...user,
-        federatedIdentities: [{ ...identity, createdAt: date }],
+        credentials: [{ ...identity, createdAt: date }],
       }))
       expect(await changesSince(before)).toEqual({ ...some([userId]), subjects: [{ issuerId, subject: 'robot' }] })
 

@@ -23,29 +23,24 @@ export function describeCredentialExpiries(current: () => Database): void {
     const { db } = current()
     const dates = { creation_date: inDays(-60), expiration_date: expiresAt }
     const { secretId } = await seedSecret(current(), userId)
-    await db.updateTable('client_secrets').set(dates).where('secret_id', '=', secretId).execute()
+    await db.updateTable('credentials').set(dates).where('credential_id', '=', secretId).execute()
     const [key, token, certificate] = [randomUUID(), randomUUID(), randomUUID()]
-    const mac = Buffer.alloc(32)
+    const row = { user_id: userId, mac: Buffer.alloc(32), content: '{}', ...dates }
+    const secret = { user_id: userId, hash: Buffer.from(randomUUID().replaceAll('-', '')), ...dates }
     await db
-      .insertInto('user_keys')
-      .values({ key_id: key, user_id: userId, public_jwk: '{}', mac, ...dates })
-      .execute()
-    await db
-      .insertInto('personal_access_tokens')
-      .values({ token_id: token, user_id: userId, hash: Buffer.from(randomUUID().replaceAll('-', '')), ...dates })
-      .execute()
-    await db
-      .insertInto('client_certificates')
-      .values({ certificate_id: certificate, user_id: userId, match: 'subject_dn', value: 'CN=a', mac, ...dates })
+      .insertInto('credentials')
+      .values([
+        { ...row, credential_id: key, kind: 'user_key' },
+        { ...secret, credential_id: token, kind: 'personal_access_token' },
+        { ...row, credential_id: certificate, kind: 'client_certificate' },
+      ])
       .execute()
     const resources = [`secrets/${secretId}`, `keys/${key}`, `tokens/${token}`, `certificates/${certificate}`]
     return { secretId, resources: resources.map((part) => `users/${userId}/${part}`) }
   }
   const announced = async () => (await expiries().announce()).announced
   const expire = async (expiresAt: Date) => {
-    for (const table of ['client_secrets', 'user_keys', 'personal_access_tokens', 'client_certificates'] as const) {
-      await sql`update ${sql.table(table)} set expiration_date = ${expiresAt}`.execute(current().db)
-    }
+    await sql`update credentials set expiration_date = ${expiresAt}`.execute(current().db)
   }
   const announcements = (days: number, resources: readonly string[]) =>
     resources.map((resource) => `system credentials/expires_within_${days}_days ${resource}`).sort()
@@ -72,16 +67,14 @@ export function describeCredentialExpiries(current: () => Database): void {
       const user = await newUser()
       const { secretId } = await seedEach(user, inDays(5))
       const { db } = current()
-      for (const table of ['user_keys', 'personal_access_tokens', 'client_certificates'] as const) {
-        await sql`update ${sql.table(table)} set creation_date = ${inDays(-1)}`.execute(db)
-      }
+      await sql`update credentials set creation_date = ${inDays(-1)} where kind <> 'client_secret'`.execute(db)
       await db
-        .updateTable('client_secrets')
+        .updateTable('credentials')
         .set({ deactivation_date: inDays(-1) })
-        .where('secret_id', '=', secretId)
+        .where('credential_id', '=', secretId)
         .execute()
       expect(await announced()).toBe(0)
-      await db.updateTable('client_secrets').set({ deactivation_date: null }).execute()
+      await db.updateTable('credentials').set({ deactivation_date: null }).execute()
       await db.updateTable('service_users').set({ enabled: false }).execute()
       expect(await announced()).toBe(0)
       await db.updateTable('service_users').set({ enabled: true }).execute()
@@ -93,9 +86,9 @@ export function describeCredentialExpiries(current: () => Database): void {
       const { secretId } = await seedEach(user, inDays(5))
       await seedEach(user, inDays(20))
       await current()
-        .db.updateTable('client_secrets')
+        .db.updateTable('credentials')
         .set({ last_use_date: inDays(-29) })
-        .where('secret_id', '=', secretId)
+        .where('credential_id', '=', secretId)
         .execute()
       const { expiring } = await expiries().count()
       const of = (kind: string) => expiring.filter((counted) => counted.kind === kind)
@@ -117,7 +110,7 @@ export function describeCredentialExpiries(current: () => Database): void {
       const { userId } = await newUser()
       const seed = async (columns: Record<string, Date | null>) => {
         const { secretId } = await seedSecret(current(), userId)
-        await current().db.updateTable('client_secrets').set(columns).where('secret_id', '=', secretId).execute()
+        await current().db.updateTable('credentials').set(columns).where('credential_id', '=', secretId).execute()
       }
       const old = { creation_date: inDays(-200) }
       await seed(old)

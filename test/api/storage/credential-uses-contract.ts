@@ -3,6 +3,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
+import { credentialsOf } from '../../../src/domain/identities/credential.ts'
+import type { ServiceUser } from '../../../src/domain/identities/service-user.ts'
 import { createCredentialUses } from '../../../src/storage/identities/credential-uses.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
@@ -12,6 +14,8 @@ import { seedProject, seedSecret, seedUser } from '../../support/seed.ts'
 
 const minute = (number: number) => new Date(Date.UTC(2024, 0, 1, 0, number))
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000)
+
+const secretsOf = (user: ServiceUser | undefined) => (user === undefined ? [] : credentialsOf(user, 'client_secret'))
 
 export function describeCredentialUses(current: () => Database): void {
   const uses = () => createCredentialUses(current())
@@ -24,7 +28,7 @@ export function describeCredentialUses(current: () => Database): void {
       const version = (await createInstanceReader(current(), TEST_MACS).status()).version
       const lastUses = async () => {
         const { user } = await createInstanceReader(current(), TEST_MACS).findServiceUser(userId)
-        return new Map(user?.secrets.map(({ secretId, lastUsedAt }) => [secretId, lastUsedAt]))
+        return new Map(secretsOf(user).map(({ credentialId, lastUsedAt }) => [credentialId, lastUsedAt]))
       }
       expect(await lastUses()).toEqual(new Map([first, second].map(({ secretId }) => [secretId, null])))
 
@@ -62,7 +66,7 @@ export function describeCredentialUses(current: () => Database): void {
         }),
       )
       const user = await createIdentityStore(current(), TEST_MACS).findUser(userId)
-      expect(new Set(user?.secrets.map(({ lastUsedAt }) => lastUsedAt?.getTime()))).toEqual(
+      expect(new Set(secretsOf(user).map(({ lastUsedAt }) => lastUsedAt?.getTime()))).toEqual(
         new Set([minute(9).getTime()]),
       )
     })

@@ -4,7 +4,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import type { FederatedIdentity } from '../../../src/domain/federation/federated-identity.ts'
 import type { IssuerKeys } from '../../../src/domain/federation/issuer-keys.ts'
 import {
   addIssuer,
@@ -12,6 +11,7 @@ import {
   removeIssuer,
   type TrustedIssuer,
 } from '../../../src/domain/federation/trusted-issuer.ts'
+import type { FederatedIdentity } from '../../../src/domain/identities/credential.ts'
 import { createFederationStore } from '../../../src/storage/federation/federation-store.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
@@ -40,10 +40,11 @@ export function describeFederationStore(current: () => Database): void {
   const newUser = async () => (await seedUser(current(), { project: await seedProject(current()) })).userId
   const addIdentity = async (userId: string, issuerId: string): Promise<FederatedIdentity> => {
     const claims = [{ pointer: '/repository', value: 'shop/web' }]
-    const facts = { identityId: randomUUID(), issuerId, subject: 'robot', audience: null, claims }
+    const kind = 'federated_identity' as const
+    const facts = { kind, issuerId, subject: 'robot', audience: null, claims, expiresAt: null }
     return users().changeUser(userId, anEntry('add'), (user, { date }) => {
-      const identity = { ...facts, createdAt: date }
-      return { next: { ...user!, federatedIdentities: [...user!.federatedIdentities, identity] }, result: identity }
+      const identity = { ...facts, credentialId: randomUUID(), createdAt: date }
+      return { next: { ...user!, credentials: [...user!.credentials, identity] }, result: identity }
     })
   }
 
@@ -69,9 +70,9 @@ export function describeFederationStore(current: () => Database): void {
       const [issuerId, userId] = [await trust('https://a.example'), await newUser()]
       const identity = await addIdentity(userId, issuerId)
       await change((issuers) => editIssuer(issuers, issuerId, { maxLifetimeSeconds: 60 }))
-      expect((await users().findUser(userId))?.federatedIdentities).toEqual([identity])
+      expect((await users().findUser(userId))?.credentials).toEqual([identity])
       await change((issuers) => removeIssuer(issuers, issuerId))
-      expect((await reader().load({ userIds: [userId] })).users.get(userId)?.federatedIdentities).toEqual([])
+      expect((await reader().load({ userIds: [userId] })).users.get(userId)?.credentials).toEqual([])
       expect(await store().list()).toEqual([])
     })
   })
@@ -125,12 +126,12 @@ export function describeFederationStore(current: () => Database): void {
     })
 
     it.each([
-      ['another subject', sql`subject = 'another'`],
-      ['another id', sql`identity_id = ${randomUUID()}`],
+      ['another subject', sql`content = replace(content, 'robot', 'another')`],
+      ['another id', sql`credential_id = ${randomUUID()}`],
     ])('is no identity of a user with %s', async (_, assignment) => {
       const [issuerId, userId] = [await trust('https://a.example'), await newUser()]
       await addIdentity(userId, issuerId)
-      await sql`update federated_identities set ${assignment}`.execute(current().db)
+      await sql`update credentials set ${assignment}`.execute(current().db)
       await expect(reader().load({ userIds: [userId] })).rejects.toThrow(MAC)
     })
 
@@ -138,9 +139,11 @@ export function describeFederationStore(current: () => Database): void {
       const [issuerId, elsewhere] = [await trust('https://a.example'), await trust('https://b.example')]
       const [mine, theirs] = [await newUser(), await newUser()]
       await addIdentity(mine, issuerId)
-      await sql`update federated_identities set user_id = ${theirs}`.execute(current().db)
+      await sql`update credentials set user_id = ${theirs}`.execute(current().db)
       await expect(users().findUser(theirs)).rejects.toThrow(MAC)
-      await sql`update federated_identities set user_id = ${mine}, issuer_id = ${elsewhere}`.execute(current().db)
+      await sql`update credentials set user_id = ${mine}, content = replace(content, ${issuerId}, ${elsewhere})`.execute(
+        current().db,
+      )
       await expect(users().findUser(mine)).rejects.toThrow(MAC)
     })
   })

@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
+import type { UserCredential } from '../../../src/domain/identities/credential.ts'
 import { planRevocation, type SealedKeyPair } from '../../../src/domain/keys/key-ring.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
@@ -80,67 +81,41 @@ export function describeForgedRows(current: () => Database): void {
       await expect(store.findRevoked(keyId)).rejects.toMatchObject(unreadable)
     })
 
-    it('is no key of a service user, be it new, changed, or that of another user', async () => {
-      const project = await seedProject(current())
-      const [mine, theirs] = [await seedUser(current(), { project }), await seedUser(current(), { project })]
-      const store = createIdentityStore(current(), TEST_MACS)
-      const keyId = randomUUID()
-      await store.changeUser(mine.userId, anEntry('add'), (user) => {
-        const key = {
-          keyId,
-          publicJwk: { ...newKeyPair().publicJwk, kid: 'mine' },
-          createdAt: new Date(),
-          expiresAt: null,
+    it.each([
+      ['user_key', { publicJwk: { ...newKeyPair().publicJwk, kid: 'mine' } }, 'mine'],
+      ['client_certificate', { match: 'san_dns', value: 'mine.example' }, 'mine'],
+      ['client_certificate', { match: 'san_dns', value: 'mine.example' }, 'san_dns'],
+    ] as const)(
+      'is no %s of a service user, be it new, changed, or that of another user',
+      async (kind, facts, part) => {
+        const project = await seedProject(current())
+        const [mine, theirs] = [await seedUser(current(), { project }), await seedUser(current(), { project })]
+        const store = createIdentityStore(current(), TEST_MACS)
+        const credentialId = randomUUID()
+        await store.changeUser(mine.userId, anEntry('add'), (user) => {
+          const credential = { kind, ...facts, credentialId, createdAt: new Date(), expiresAt: null } as UserCredential
+          return { next: { ...user!, credentials: [credential] }, result: null }
+        })
+        const refuses = async (userId: string) => {
+          const message = `service user ${userId} in the database is not valid: ${kind} ${credentialId}: ${MAC}`
+          await expect(load(userId)).rejects.toThrow(message)
+          await expect(store.findUser(userId)).rejects.toThrow(message)
         }
-        return { next: { ...user!, keys: [key] }, result: null }
-      })
-      const refuses = async (userId: string) => {
-        const message = `service user ${userId} in the database is not valid: key ${keyId}: ${MAC}`
-        await expect(load(userId)).rejects.toThrow(message)
-        await expect(store.findUser(userId)).rejects.toThrow(message)
-      }
-      expect((await load(mine.userId)).users.get(mine.userId)?.keys).toHaveLength(1)
-      await sql`update user_keys set user_id = ${theirs.userId}`.execute(current().db)
-      await refuses(theirs.userId)
-      await sql`update user_keys set user_id = ${mine.userId}, public_jwk = public_jwk - 'kid'`.execute(current().db)
-      await refuses(mine.userId)
-      await sql`delete from user_keys`.execute(current().db)
-      await sql`
-        insert into user_keys (key_id, user_id, public_jwk, creation_date, mac)
-          values (${keyId}, ${mine.userId}, ${JSON.stringify(newKeyPair().publicJwk)}::text::jsonb, now(),
-            ${new Uint8Array(32)})`.execute(current().db)
-      await refuses(mine.userId)
-    })
-
-    it('is no client certificate of a service user, be it new, changed, or that of another user', async () => {
-      const project = await seedProject(current())
-      const [mine, theirs] = [await seedUser(current(), { project }), await seedUser(current(), { project })]
-      const store = createIdentityStore(current(), TEST_MACS)
-      const certificateId = randomUUID()
-      await store.changeUser(mine.userId, anEntry('add'), (user) => {
-        const facts = { certificateId, match: 'san_dns', value: 'mine.example' } as const
-        const certificate = { ...facts, createdAt: new Date(), expiresAt: null }
-        return { next: { ...user!, certificates: [certificate] }, result: null }
-      })
-      const refuses = async (userId: string) => {
-        const message = `service user ${userId} in the database is not valid: client certificate ${certificateId}: ${MAC}`
-        await expect(load(userId)).rejects.toThrow(message)
-        await expect(store.findUser(userId)).rejects.toThrow(message)
-      }
-      expect((await load(mine.userId)).users.get(mine.userId)?.certificates).toHaveLength(1)
-      await sql`update client_certificates set user_id = ${theirs.userId}`.execute(current().db)
-      await refuses(theirs.userId)
-      await sql`update client_certificates set user_id = ${mine.userId}, match = 'san_uri'`.execute(current().db)
-      await refuses(mine.userId)
-      await sql`update client_certificates set match = 'san_dns', value = 'theirs.example'`.execute(current().db)
-      await refuses(mine.userId)
-      await sql`delete from client_certificates`.execute(current().db)
-      await sql`
-        insert into client_certificates (certificate_id, user_id, match, value, creation_date, mac)
-          values (${certificateId}, ${mine.userId}, 'san_dns', 'mine.example', now(), ${new Uint8Array(32)})`.execute(
-        current().db,
-      )
-      await refuses(mine.userId)
-    })
+        expect((await load(mine.userId)).users.get(mine.userId)?.credentials).toHaveLength(1)
+        await sql`update credentials set user_id = ${theirs.userId}`.execute(current().db)
+        await refuses(theirs.userId)
+        await sql`update credentials set user_id = ${mine.userId}, content = replace(content, ${part}, 'san_uri')`.execute(
+          current().db,
+        )
+        await refuses(mine.userId)
+        await sql`update credentials set content = ${JSON.stringify(facts)}`.execute(current().db)
+        expect((await load(mine.userId)).users.get(mine.userId)?.credentials).toHaveLength(1)
+        const other = kind === 'user_key' ? 'client_certificate' : 'user_key'
+        await sql`update credentials set kind = ${other}`.execute(current().db)
+        await expect(load(mine.userId)).rejects.toThrow(MAC)
+        await sql`update credentials set kind = ${kind}, mac = ${new Uint8Array(32)}`.execute(current().db)
+        await refuses(mine.userId)
+      },
+    )
   })
 }

@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { LiveIdentities } from '../../../src/app/identities/live-identities.ts'
-import { isLive } from '../../../src/domain/identities/credential.ts'
+import { credentialsOf, liveCredentials } from '../../../src/domain/identities/credential.ts'
 import type { ServiceUser } from '../../../src/domain/identities/service-user.ts'
 import type { Revision } from '../../../src/domain/revision.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
@@ -235,13 +235,14 @@ function accessOf(found: ServiceUser): ModelAccess {
     owner: found.instanceRoles.includes('IAM_OWNER'),
     roles: [...found.projectRoles].flatMap(([id, roles]) => roles.map((role) => `${id}/${role}`)).sort(),
     scopes: found.customScopes,
-    secrets: found.secrets.map(({ secretId }) => secretId).sort(),
-    liveSecrets: found.secrets
-      .filter((secret) => isLive(secret, farFuture))
-      .map(({ secretId }) => secretId)
-      .sort(),
-    tokens: found.personalAccessTokens.map(({ tokenId }) => tokenId).sort(),
+    secrets: idsOf(credentialsOf(found, 'client_secret')),
+    liveSecrets: idsOf(liveCredentials(found, 'client_secret', farFuture)),
+    tokens: idsOf(credentialsOf(found, 'personal_access_token')),
   }
+}
+
+function idsOf(credentials: readonly { readonly credentialId: string }[]): string[] {
+  return credentials.map(({ credentialId }) => credentialId).sort()
 }
 
 function credentialId(operation: { readonly user: string; readonly credential: number }): string {

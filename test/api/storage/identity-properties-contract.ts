@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import type { UserCredential } from '../../../src/domain/identities/credential.ts'
 import { INSTANCE_ROLE_NAMES, PROJECT_MEMBER_ROLE_NAMES } from '../../../src/domain/identities/permission.ts'
 import { createProject } from '../../../src/domain/identities/project.ts'
 import { createServiceUser, type ServiceUser } from '../../../src/domain/identities/service-user.ts'
@@ -29,51 +30,45 @@ const sorted = (names: fc.Arbitrary<string[]>) => names.map((list) => list.toSor
 const laterDate = fc.date({ min: new Date('2024-02-01'), max: new Date('2999-01-01'), noInvalidDate: true })
 const hash = (text: string) => new Uint8Array(createHash('sha256').update(text).digest())
 
-/** For each id of a pool: none, or a thing with this id. */
-const pool = <T>(firstId: number, make: (id: string) => fc.Arbitrary<T>): fc.Arbitrary<readonly T[]> =>
-  fc
-    .tuple(...[0, 1, 2].map((index) => fc.option(make(uuid(firstId + index)), { freq: 3 })))
-    .map((things) => things.filter((thing) => thing !== null))
-
-const secrets = pool(16, (secretId) =>
+const KINDS: readonly fc.Arbitrary<object>[] = [
+  fc.record({ kind: fc.constant('client_secret'), lastUsedAt: fc.constant(null) }),
   fc.record({
-    secretId: fc.constant(secretId),
-    hash: fc.constantFrom('x', 'y').map(hash),
-    createdAt: fc.constant(CREATED_AT),
-    expiresAt: fc.option(laterDate),
-    deactivatedAt: fc.option(laterDate),
-    lastUsedAt: fc.constant(null),
-  }),
-)
-const keys = pool(32, (keyId) =>
-  fc.record({
-    keyId: fc.constant(keyId),
+    kind: fc.constant('user_key'),
     publicJwk: fc.record(
       { kty: fc.constant('OKP' as const), crv: fc.constant('Ed25519' as const), x: fc.constant('x'), kid: fc.string() },
       { requiredKeys: ['kty', 'crv', 'x'], noNullPrototype: true },
     ),
-    createdAt: fc.constant(CREATED_AT),
-    expiresAt: fc.option(laterDate),
   }),
-)
-const tokens = pool(48, (tokenId) =>
+  fc.record({ kind: fc.constant('personal_access_token') }),
   fc.record({
-    tokenId: fc.constant(tokenId),
-    hash: fc.constantFrom('x', 'y').map((variant) => hash(tokenId + variant)),
-    createdAt: fc.constant(CREATED_AT),
-    expiresAt: laterDate,
-  }),
-)
-
-const certificates = pool(64, (certificateId) =>
-  fc.record({
-    certificateId: fc.constant(certificateId),
+    kind: fc.constant('client_certificate'),
     match: fc.constantFrom('subject_dn', 'san_dns', 'san_uri', 'thumbprint'),
     value: fc.constantFrom('CN=a', 'ü'),
-    createdAt: fc.constant(CREATED_AT),
-    expiresAt: fc.option(laterDate),
   }),
+]
+const HASHED = ['client_secret', 'personal_access_token']
+
+/** Three of each kind. */
+const credentials: fc.Arbitrary<readonly UserCredential[]> = fc.tuple(
+  ...KINDS.flatMap((facts, kind) =>
+    [0, 1, 2].map((index) =>
+      fc.tuple(facts, laterDate, fc.boolean()).map(([more, expiresAt, expires]) => {
+        const credentialId = uuid(16 * (kind + 1) + index)
+        const isHashed = 'kind' in more && HASHED.includes(String(more.kind))
+        return {
+          ...more,
+          ...(isHashed ? { hash: hash(credentialId) } : {}),
+          credentialId,
+          createdAt: CREATED_AT,
+          expiresAt: expires || kind === 2 ? expiresAt : null,
+        } as UserCredential
+      }),
+    ),
+  ),
 )
+
+/** Some of them, which may be deactivated. */
+const choice = fc.record({ indexes: subset([...Array(3 * KINDS.length).keys()]), deactivatedAt: fc.option(laterDate) })
 
 const projectRoles = fc.tuple(sorted(subset(NAMES)), sorted(subset(NAMES))).map(([own, other]) => {
   const grants: [string, string[]][] = [
@@ -96,10 +91,7 @@ const userState = fc.record({
     .map((roles) => new Map(Object.entries(roles))),
   projectRoles,
   customScopes: sorted(subset(SCOPES)),
-  secrets,
-  keys,
-  personalAccessTokens: tokens,
-  certificates,
+  choice,
   tokenLifetimeSeconds: fc.constantFrom(null, 60, 86_400),
   tokenClaims: fc.constantFrom(
     {},
@@ -137,9 +129,16 @@ export function describeIdentityProperties(current: () => Database): void {
           const next = { ...(user ?? createServiceUser(facts, date)), ...state }
           return { next, result: next }
         })
-      const property = fc.asyncProperty(fc.array(userState, { minLength: 1, maxLength: 4 }), async (states) => {
+      const states = fc.array(userState, { minLength: 1, maxLength: 4 })
+      const property = fc.asyncProperty(credentials, states, async (all, states) => {
         await current().db.deleteFrom('service_users').where('user_id', '=', USER_ID).execute()
-        for (const state of states) {
+        for (const { choice, ...facts } of states) {
+          const chosen = choice.indexes.map((index) => all[index]!)
+          const { deactivatedAt } = choice
+          const state = {
+            ...facts,
+            credentials: chosen.map((each) => (each.kind === 'client_secret' ? { ...each, deactivatedAt } : each)),
+          }
           const next = await changeTo(state)
           const found = await store().findUser(USER_ID)
           expect(found).toEqual({ ...next, tokensRevokedAt: found?.tokensRevokedAt })

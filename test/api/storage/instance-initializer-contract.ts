@@ -34,7 +34,9 @@ export function describeInstanceInitializer(current: () => Database): void {
         projectName,
         enabled: true,
         clientCredentialsEnabled: true,
-        secrets: [{ secretId, hash: secretHash, expiresAt: null, deactivatedAt: null }],
+        credentials: [
+          { kind: 'client_secret', credentialId: secretId, hash: secretHash, expiresAt: null, deactivatedAt: null },
+        ],
         instanceRoles: ['IAM_OWNER'],
       })
       const events = await current().db.selectFrom('audit_events').selectAll().execute()

@@ -49,9 +49,7 @@ function newUser(userId: string): ServiceUser {
     revokedTokens: [],
     tokenLifetimeSeconds: null,
     tokenClaims: {},
-    secrets: [],
-    keys: [],
-    personalAccessTokens: [],
+    credentials: [],
   } as unknown as ServiceUser
 }
 
@@ -68,8 +66,9 @@ async function startAccess() {
     holdUsers: undefined as Promise<void> | undefined,
     add(token: string): string {
       const hash = secrets.hashPersonalAccessToken(token)
-      const personalAccessTokens = [{ tokenId: token.slice(-8), hash, createdAt: NOW, expiresAt: LATER }]
-      tokens.set(hex(hash), { ...user, personalAccessTokens })
+      const dates = { createdAt: NOW, expiresAt: LATER }
+      const credential = { kind: 'personal_access_token', credentialId: token.slice(-8), hash, ...dates } as const
+      tokens.set(hex(hash), { ...user, credentials: [credential] })
       return token
     },
     remove: (token: string) => tokens.delete(hex(secrets.hashPersonalAccessToken(token))),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { LiveIdentities } from '../../../../src/app/identities/live-identities.ts'
-import type { FederatedSubject } from '../../../../src/domain/federation/federated-identity.ts'
 import type { IdentityChanges } from '../../../../src/domain/identities/changed-users.ts'
+import type { FederatedSubject } from '../../../../src/domain/identities/federated-identity.ts'
 import {
   createServiceUser,
   grantProjectRole,

@@ -65,7 +65,7 @@ describe('the user of a person', () => {
       enabled: true,
       instanceRoles: ['IAM_OWNER'],
     })
-    expect(user.secrets).toEqual([])
+    expect(user.credentials).toEqual([])
   })
 
   it('is not changed if nothing has changed', () => {

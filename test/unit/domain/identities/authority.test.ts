@@ -17,9 +17,9 @@ const owner: CallingUser = {
   managedProjects: new Map(),
   enabled: true,
   instanceRoles: ['IAM_OWNER'],
-  personalAccessTokens: [
-    { tokenId: 'other', expiresAt: after(-1) },
-    { tokenId: 'token', expiresAt: after(1) },
+  credentials: [
+    { kind: 'personal_access_token', credentialId: 'other', expiresAt: after(-1) },
+    { kind: 'personal_access_token', credentialId: 'token', expiresAt: after(1) },
   ],
   tokensRevokedAt: null,
   revokedTokens: [{ tokenId: 'another' }],
@@ -93,8 +93,11 @@ describe('the right of a caller with a personal access token', () => {
   const right = authority(withPersonalAccessToken, 'iam.web_key.write')
 
   it('is lost once the token has been revoked, whatever others there are', () => {
-    const personalAccessTokens = [{ tokenId: 'other', expiresAt: after(1) }]
-    expect(outcomeOf(right, { user: { ...owner, personalAccessTokens } })).toBe('token_invalid')
+    const credentials = [
+      { kind: 'personal_access_token', credentialId: 'other', expiresAt: after(1) },
+      { kind: 'user_key', credentialId: 'token', expiresAt: after(1) },
+    ] as const
+    expect(outcomeOf(right, { user: { ...owner, credentials } })).toBe('token_invalid')
   })
 
   it('is lost in the moment in which the token expires, and not before', () => {

@@ -24,17 +24,18 @@ describe('a project owner', () => {
 })
 
 describe('a user that generates a secret for itself', () => {
-  const secret = (secretId: string, hours: number | null, deactivatedAt: Date | null = null): ClientSecret => {
+  const secret = (credentialId: string, hours: number | null, deactivatedAt: Date | null = null): ClientSecret => {
     const expiresAt = hours === null ? null : new Date(NOW.getTime() + hours * HOUR)
-    return { secretId, hash: new Uint8Array(32), createdAt: NOW, expiresAt, deactivatedAt, lastUsedAt: null }
+    const dates = { createdAt: NOW, expiresAt, deactivatedAt, lastUsedAt: null }
+    return { kind: 'client_secret', credentialId, hash: new Uint8Array(32), ...dates }
   }
 
   it('gets none that works longer than those that work, whatever the end of one that was deactivated', () => {
-    const before = { ...user, secrets: [secret('live', 1), secret('dead', null, NOW)] }
+    const before = { ...user, credentials: [secret('live', 1), secret('dead', null, NOW)] }
     const generating = (hours: number) => () =>
       assertMayChangeUser(
         { holder: user, permission: 'iam.user.secret.write' },
-        { before, next: { ...before, secrets: [...before.secrets, secret('new', hours)] } },
+        { before, next: { ...before, credentials: [...before.credentials, secret('new', hours)] } },
         NOW,
       )
     expect(generating(1)).not.toThrow()

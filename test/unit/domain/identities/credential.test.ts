@@ -1,17 +1,16 @@
 import { describe, expect, it } from '@jest/globals'
 import { DomainError, type DomainErrorCode } from '../../../../src/domain/errors.ts'
 import {
-  addKeys,
-  addPersonalAccessToken,
-  addSecret,
+  addCredential,
+  assertTokenLifetime,
   type ClientSecret,
+  credentialsOf,
   deactivateSecret,
-  deleteSecret,
-  findSecret,
+  findCredential,
   isLive,
   type PersonalAccessToken,
-  removeKey,
-  revokePersonalAccessToken,
+  removeCredential,
+  type UserCredential,
   type UserKey,
 } from '../../../../src/domain/identities/credential.ts'
 import { createServiceUser, type ServiceUser } from '../../../../src/domain/identities/service-user.ts'
@@ -21,7 +20,8 @@ const before = new Date(now.getTime() - 1)
 const after = new Date(now.getTime() + 1)
 
 const secret = (changes: Partial<ClientSecret> = {}): ClientSecret => ({
-  secretId: 'secret-1',
+  kind: 'client_secret',
+  credentialId: 'secret-1',
   hash: new Uint8Array(32),
   createdAt: now,
   expiresAt: null,
@@ -31,7 +31,8 @@ const secret = (changes: Partial<ClientSecret> = {}): ClientSecret => ({
 })
 
 const key = (changes: Partial<UserKey> = {}): UserKey => ({
-  keyId: 'key-1',
+  kind: 'user_key',
+  credentialId: 'key-1',
   publicJwk: { kty: 'OKP', crv: 'Ed25519', x: 'x' },
   createdAt: now,
   expiresAt: null,
@@ -39,14 +40,13 @@ const key = (changes: Partial<UserKey> = {}): UserKey => ({
 })
 
 const token = (changes: Partial<PersonalAccessToken> = {}): PersonalAccessToken => ({
-  tokenId: 'token-1',
+  kind: 'personal_access_token',
+  credentialId: 'token-1',
   hash: new Uint8Array(32),
   createdAt: now,
   expiresAt: after,
   ...changes,
 })
-
-const YEAR = { clock: now, maxLifetimeDays: 365 }
 
 const user: ServiceUser = createServiceUser(
   { userId: 'user-1', name: 'robot', projectId: 'project-1', projectName: 'billing', clientCredentialsEnabled: true },
@@ -90,89 +90,106 @@ describe('a client secret', () => {
   })
 })
 
+const idsOf = (credentials: readonly UserCredential[]) => credentials.map(({ credentialId }) => credentialId)
+
 describe('the secrets of a user', () => {
   it('are added, deactivated once and deleted [Spec §5]', () => {
-    const one = addSecret(user, secret(), now)
-    const two = addSecret(one, secret({ secretId: 'secret-2', expiresAt: after }), now)
-    expect(two.secrets.map(({ secretId }) => secretId)).toEqual(['secret-1', 'secret-2'])
+    const one = addCredential(user, secret(), now)
+    const two = addCredential(one, secret({ credentialId: 'secret-2', expiresAt: after }), now)
+    expect(idsOf(two.credentials)).toEqual(['secret-1', 'secret-2'])
 
     const deactivated = deactivateSecret(two, 'secret-1', now)
-    expect(findSecret(deactivated, 'secret-1').deactivatedAt).toEqual(now)
+    expect(findCredential(deactivated, 'client_secret', 'secret-1').deactivatedAt).toEqual(now)
     expect(deactivateSecret(deactivated, 'secret-1', after)).toBe(deactivated)
-    expect(deleteSecret(deactivated, 'secret-1').secrets.map(({ secretId }) => secretId)).toEqual(['secret-2'])
+    expect(idsOf(removeCredential(deactivated, 'client_secret', 'secret-1').credentials)).toEqual(['secret-2'])
   })
 
   it('are at most ten that work', () => {
-    const ten = repeated(10, (current, i) => addSecret(current, secret({ secretId: `secret-${i}` }), now))
-    expect(codeOf(() => addSecret(ten, secret({ secretId: 'one more' }), now))).toBe('client_secret_limit_reached')
+    const ten = repeated(10, (current, i) => addCredential(current, secret({ credentialId: `secret-${i}` }), now))
+    const more = secret({ credentialId: 'one more' })
+    expect(codeOf(() => addCredential(ten, more, now))).toBe('client_secret_limit_reached')
     const nine = deactivateSecret(ten, 'secret-0', now)
-    expect(addSecret(nine, secret({ secretId: 'one more' }), now).secrets).toHaveLength(11)
+    expect(addCredential(nine, more, now).credentials).toHaveLength(11)
   })
 
   it('are at most a hundred, working or not', () => {
     const all = repeated(100, (current, i) => {
-      const secretId = `secret-${i}`
-      return deactivateSecret(addSecret(current, secret({ secretId }), now), secretId, now)
+      const credentialId = `secret-${i}`
+      return deactivateSecret(addCredential(current, secret({ credentialId }), now), credentialId, now)
     })
-    expect(codeOf(() => addSecret(all, secret({ secretId: 'one more' }), now))).toBe('client_secret_limit_reached')
+    const more = secret({ credentialId: 'one more' })
+    expect(codeOf(() => addCredential(all, more, now))).toBe('client_secret_limit_reached')
   })
 
-  it('cannot have expired before they begin, and must exist', () => {
-    expect(codeOf(() => addSecret(user, secret({ expiresAt: now }), now))).toBe('expiration_in_past')
+  it('must exist', () => {
     expect(codeOf(() => deactivateSecret(user, 'secret-1', now))).toBe('client_secret_not_found')
-    expect(codeOf(() => deleteSecret(user, 'secret-1'))).toBe('client_secret_not_found')
-  })
-})
-
-describe('the public keys of a user', () => {
-  it('are added together and removed', () => {
-    const two = addKeys(user, [key(), key({ keyId: 'key-2' })], now)
-    expect(removeKey(two, 'key-1').keys.map(({ keyId }) => keyId)).toEqual(['key-2'])
-    expect(codeOf(() => removeKey(user, 'key-1'))).toBe('user_key_not_found')
-  })
-
-  it('are at most ten, and none that has expired', () => {
-    const nine = addKeys(
-      user,
-      Array.from({ length: 9 }, (_, i) => key({ keyId: `key-${i}` })),
-      now,
-    )
-    expect(codeOf(() => addKeys(nine, [key({ keyId: 'a' }), key({ keyId: 'b' })], now))).toBe('user_key_limit_reached')
-    expect(codeOf(() => addKeys(user, [key({ expiresAt: before })], now))).toBe('expiration_in_past')
+    expect(codeOf(() => removeCredential(user, 'client_secret', 'secret-1'))).toBe('client_secret_not_found')
   })
 })
 
 describe('the personal access tokens of a user', () => {
-  it('are added and revoked', () => {
-    const one = addPersonalAccessToken(user, token(), YEAR)
-    expect(revokePersonalAccessToken(one, 'token-1').personalAccessTokens).toEqual([])
-    expect(codeOf(() => revokePersonalAccessToken(user, 'token-1'))).toBe('personal_access_token_not_found')
-    expect(codeOf(() => addPersonalAccessToken(user, token({ expiresAt: now }), YEAR))).toBe('expiration_in_past')
-  })
-
   it('live for so many days at most, with a minute for clocks that differ', () => {
     const day = 86_400_000
-    const add = (days: number, millis = 0) =>
-      codeOf(() =>
-        addPersonalAccessToken(user, token({ expiresAt: new Date(now.getTime() + days * day + millis) }), YEAR),
-      )
-    expect([add(365), add(365, 60_000)]).toEqual([undefined, undefined])
-    expect([add(365, 60_001), add(3650)]).toEqual(['expiration_too_late', 'expiration_too_late'])
-
-    const late = token({ expiresAt: new Date(now.getTime() + 2 * day) })
-    const options = { clock: now, maxLifetimeDays: 1 }
-    expect(() => addPersonalAccessToken(user, late, options)).toThrow('at most 1 day after it is created')
-    expect(addPersonalAccessToken(user, late, { clock: now, maxLifetimeDays: 2 }).personalAccessTokens).toEqual([late])
+    const make = (days: number, millis = 0, maxLifetimeDays = 365) =>
+      assertTokenLifetime(new Date(now.getTime() + days * day + millis), { clock: now, maxLifetimeDays })
+    expect([codeOf(() => make(365)), codeOf(() => make(365, 60_000))]).toEqual([undefined, undefined])
+    expect(codeOf(() => make(365, 60_001))).toBe('expiration_too_late')
+    expect(codeOf(() => make(3650))).toBe('expiration_too_late')
+    expect(() => make(2, 0, 1)).toThrow('at most 1 day after it is created')
   })
 
   it('are at most ten, for which expired ones make room', () => {
-    const ten = repeated(10, (current, i) => addPersonalAccessToken(current, token({ tokenId: `token-${i}` }), YEAR))
+    const ten = repeated(10, (current, i) => addCredential(current, token({ credentialId: `token-${i}` }), now))
     const late = new Date(after.getTime() + 1000)
-    expect(codeOf(() => addPersonalAccessToken(ten, token({ tokenId: 'one more' }), YEAR))).toBe(
+    expect(codeOf(() => addCredential(ten, token({ credentialId: 'one more' }), now))).toBe(
       'personal_access_token_limit_reached',
     )
-    const one = token({ tokenId: 'later', createdAt: after, expiresAt: late })
-    const later = addPersonalAccessToken(ten, one, { ...YEAR, clock: after })
-    expect(later.personalAccessTokens.map(({ tokenId }) => tokenId)).toEqual(['later'])
+    const one = token({ credentialId: 'later', createdAt: after, expiresAt: late })
+    const withSecret = addCredential(ten, secret({ expiresAt: after }), now)
+    expect(idsOf(addCredential(withSecret, one, after).credentials)).toEqual(['secret-1', 'later'])
   })
+})
+
+describe.each<[UserCredential, string]>([
+  [secret(), 'client_secret'],
+  [key(), 'user_key'],
+  [token(), 'personal_access_token'],
+  [{ ...key(), kind: 'client_certificate', match: 'san_dns', value: 'a.example' }, 'client_certificate'],
+  [
+    { ...key(), kind: 'federated_identity', issuerId: 'i', subject: 's', audience: null, claims: [] },
+    'federated_identity',
+  ],
+])('a credential of the kind $kind', (credential, name) => {
+  const { kind } = credential
+  /** With another id, and another value for those that must differ. */
+  const other = (id: string): UserCredential =>
+    ({
+      ...credential,
+      credentialId: id,
+      ...('value' in credential ? { value: `${id}.example` } : {}),
+    }) as UserCredential
+
+  it('is added and removed, and is found among those of its kind only', () => {
+    const one = addCredential(addCredential(user, other('a'), now), other('b'), now)
+    expect(idsOf(credentialsOf(one, kind))).toEqual(['a', 'b'])
+    expect(idsOf(removeCredential(one, kind, 'a').credentials)).toEqual(['b'])
+    expect(codeOf(() => removeCredential(one, kind, 'c'))).toBe(`${name}_not_found`)
+    const wrong = kind === 'user_key' ? 'client_secret' : 'user_key'
+    expect(codeOf(() => removeCredential(one, wrong, 'a'))).toBe(`${wrong}_not_found`)
+  })
+
+  it('has nine others at most, and cannot have expired before it begins', () => {
+    const ten = repeated(10, (current, i) => addCredential(current, other(`c${i}`), now))
+    expect(codeOf(() => addCredential(ten, other('one more'), now))).toBe(`${name}_limit_reached`)
+    const expired = { ...credential, expiresAt: now }
+    expect(codeOf(() => addCredential(user, expired, now))).toBe('expiration_in_past')
+  })
+})
+
+it('a client certificate is refused if the user has an equal one', () => {
+  const certificate = { ...key(), kind: 'client_certificate', match: 'san_dns', value: 'a.example' } as const
+  const one = addCredential(user, certificate, now)
+  const again = () => addCredential(one, { ...certificate, credentialId: 'again' }, now)
+  expect(codeOf(again)).toBe('client_certificate_invalid')
+  expect(addCredential(one, { ...certificate, credentialId: 'b', match: 'san_uri' }, now).credentials).toHaveLength(2)
 })

@@ -22,11 +22,7 @@ const user: ServiceUser = {
   clientCredentialsEnabled: true,
   boundTokensRequired: false,
   certificateBoundTokens: false,
-  secrets: [],
-  keys: [],
-  personalAccessTokens: [],
-  federatedIdentities: [],
-  certificates: [],
+  credentials: [],
   instanceRoles: ['IAM_OWNER'],
   managedProjects: new Map(),
   projectRoles: new Map([

@@ -6,8 +6,8 @@ const NOW = new Date('2030-01-01T12:00:00Z')
 
 /** A user with live keys of these ids. */
 function withKeys(...keyIds: string[]): ServiceUser {
-  const keys = keyIds.map((keyId) => ({ keyId, createdAt: NOW, expiresAt: null }))
-  return { enabled: true, keys, secrets: [] } as unknown as ServiceUser
+  const credentials = keyIds.map((credentialId) => ({ kind: 'user_key', credentialId, expiresAt: null }))
+  return { enabled: true, credentials } as unknown as ServiceUser
 }
 
 describe('a claimed user', () => {
@@ -16,9 +16,9 @@ describe('a claimed user', () => {
     [['a', 'b'], true],
     [['a', 'gone'], false],
     [[], false],
-  ])('with the keys a and b, whose request proved the keys %j: %j', (keyIds, proved) => {
+  ])('with the keys a and b, whose request proved the keys %j: %j', (credentialIds, proved) => {
     const user = new ClaimedUser('billing', withKeys('a', 'b'), null)
-    user.proof = { kind: 'private_key_jwt', keyIds }
+    user.proof = { kind: 'private_key_jwt', credentialIds }
     expect(user.isProvedFor(user.proved, NOW)).toBe(proved)
   })
 })

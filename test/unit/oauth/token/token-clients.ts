@@ -30,25 +30,31 @@ export const users = new Map<string, ServiceUser>()
 const [userKey, otherKey] = [await generateKeyPair('ES256'), await generateKeyPair('ES256')]
 const publicJwk = (await exportJWK(userKey.publicKey)) as PublicJwk
 
-function addUser(last: number, more: Partial<ServiceUser> = {}): string {
+function addUser(last: number, { credentials = [], ...more }: Partial<ServiceUser> = {}): string {
   const userId = `0b6e2f5c-9a3d-4a57-8f65-00000000000${last}`
   const facts = { userId, name: 'robot', projectId: PROJECT, projectName: 'billing', clientCredentialsEnabled: true }
-  const keep = (secretId: string, { hash }: { hash: Uint8Array }, dates: Partial<ClientSecret> = {}): ClientSecret => {
-    return { secretId, hash, createdAt: NOW, expiresAt: null, deactivatedAt: null, lastUsedAt: null, ...dates }
+  const keep = (
+    credentialId: string,
+    { hash }: { hash: Uint8Array },
+    dates: Partial<ClientSecret> = {},
+  ): ClientSecret => {
+    const never = { createdAt: NOW, expiresAt: null, deactivatedAt: null, lastUsedAt: null }
+    return { kind: 'client_secret', credentialId, hash, ...never, ...dates }
   }
   users.set(userId, {
     ...createServiceUser(facts, NOW),
-    secrets: [
+    credentials: [
       keep('first', first!),
       keep('second', second!, { expiresAt: new Date(NOW.getTime() + 1) }),
       keep('expired', expired!, { expiresAt: NOW }),
       keep('deactivated', deactivated!, { deactivatedAt: NOW }),
+      { kind: 'user_key', credentialId: 'key', publicJwk, createdAt: NOW, expiresAt: null },
+      ...credentials,
     ],
     projectRoles: new Map([
       [PROJECT, ['reader', 'writer']],
       [OTHER_PROJECT, ['viewer']],
     ]),
-    keys: [{ keyId: 'key', publicJwk, createdAt: NOW, expiresAt: null }],
     customScopes: ['invoices:read'],
     projectsByAudience: new Map([
       ['https://billing.example', PROJECT],
@@ -81,8 +87,15 @@ export const clients: Clients = {
   boundOnly: addUser(8, { boundTokensRequired: true }),
   certificateBound: addUser(7, { certificateBoundTokens: true }),
   certified: addUser(6, {
-    certificates: [
-      { certificateId: 'certificate', match: 'thumbprint', value: THUMBPRINT, createdAt: NOW, expiresAt: null },
+    credentials: [
+      {
+        kind: 'client_certificate',
+        credentialId: 'certificate',
+        match: 'thumbprint',
+        value: THUMBPRINT,
+        createdAt: NOW,
+        expiresAt: null,
+      },
     ],
   }),
   unknown: '0b6e2f5c-9a3d-4a57-8f65-000000000009@billing',

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { valueAt } from '../../../../src/domain/federation/federated-identity.ts'
+import { valueAt } from '../../../../src/domain/identities/federated-identity.ts'
 
 it.each([
   ['/a', 1],

@@ -4,31 +4,11 @@
  * Every value is compared as a whole. There are no patterns: a subject such as `repo:shop/*` would trust workloads that do not exist
  * yet.
  */
-import { DomainError } from '../errors.ts'
-import type { ServiceUser } from '../identities/service-user.ts'
-
-const MAX_IDENTITIES = 10
+import { credentialsOf, type FederatedIdentity } from './credential.ts'
+import type { ServiceUser } from './service-user.ts'
 
 /** The longest subject of an identity, in characters. */
 export const MAX_SUBJECT_LENGTH = 500
-
-/** What a JWT must say. */
-export interface FederatedIdentity {
-  readonly identityId: string
-  readonly issuerId: string
-  readonly subject: string
-  /** Null: the issuer of this service. */
-  readonly audience: string | null
-  readonly claims: readonly RequiredClaim[]
-  readonly createdAt: Date
-}
-
-/** A claim that must be this text. */
-export interface RequiredClaim {
-  /** A JSON pointer to a member of an object (RFC 6901). */
-  readonly pointer: string
-  readonly value: string
-}
 
 /** Whom an issuer speaks of. */
 export interface FederatedSubject {
@@ -43,38 +23,20 @@ export interface FederatedToken extends FederatedSubject {
   readonly claims: Readonly<Record<string, unknown>>
 }
 
-/** @throws {DomainError} `federated_identity_limit_reached`. */
-export function addIdentity(user: ServiceUser, identity: FederatedIdentity): ServiceUser {
-  if (user.federatedIdentities.length >= MAX_IDENTITIES) {
-    throw new DomainError(
-      'federated_identity_limit_reached',
-      `a user has at most ${MAX_IDENTITIES} federated identities: remove one first`,
-    )
-  }
-  return { ...user, federatedIdentities: [...user.federatedIdentities, identity] }
-}
-
-/** @throws {DomainError} `federated_identity_not_found`. */
-export function removeIdentity(user: ServiceUser, identityId: string): ServiceUser {
-  const federatedIdentities = user.federatedIdentities.filter((identity) => identity.identityId !== identityId)
-  if (federatedIdentities.length === user.federatedIdentities.length) {
-    throw new DomainError('federated_identity_not_found', 'the user has no such federated identity')
-  }
-  return { ...user, federatedIdentities }
-}
-
 /** The identity that a token has, if it has one. @param ownIssuer The audience of identities that name none. */
 export function identityOf(
-  { federatedIdentities }: Pick<ServiceUser, 'federatedIdentities'>,
+  user: Pick<ServiceUser, 'credentials'>,
   token: FederatedToken,
   ownIssuer: string,
 ): FederatedIdentity | undefined {
-  return federatedIdentities.find((identity) => misfitOf(identity, token, ownIssuer) === undefined)
+  return credentialsOf(user, 'federated_identity').find(
+    (identity) => misfitOf(identity, token, ownIssuer) === undefined,
+  )
 }
 
 /** What of a token is not what the identity asks for: `iss`, `sub`, `aud` or the pointer of a claim. Undefined: it fits. */
 export function misfitOf(
-  { issuerId, subject, audience, claims }: FederatedIdentity,
+  { issuerId, subject, audience, claims }: Pick<FederatedIdentity, 'issuerId' | 'subject' | 'audience' | 'claims'>,
   token: FederatedToken,
   ownIssuer: string,
 ): string | undefined {
