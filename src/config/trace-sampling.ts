@@ -13,14 +13,7 @@ export interface TraceSampling {
   readonly followsSender: boolean
 }
 
-const KINDS: Readonly<Record<string, 'on' | 'off' | 'ratio'>> = {
-  always_on: 'on',
-  always_off: 'off',
-  traceidratio: 'ratio',
-}
-
-const FOLLOWING = 'parentbased_'
-const DEFAULT_SAMPLER = 'parentbased_always_on'
+const SAMPLER = /^(parentbased_)?(always_on|always_off|traceidratio)$/
 
 /**
  * Reads `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`.
@@ -30,21 +23,15 @@ const DEFAULT_SAMPLER = 'parentbased_always_on'
 export function readTraceSampling(
   environment: Readonly<Record<string, string | undefined>> = process.env,
 ): TraceSampling {
-  const name = environment.OTEL_TRACES_SAMPLER || DEFAULT_SAMPLER
-  const followsSender = name.startsWith(FOLLOWING)
-  const kind = KINDS[followsSender ? name.slice(FOLLOWING.length) : name]
-  switch (kind) {
-    case 'on':
-      return { ratio: 1, followsSender }
-    case 'off':
-      return { ratio: 0, followsSender }
-    case 'ratio':
-      return { ratio: toRatio(environment.OTEL_TRACES_SAMPLER_ARG || '1'), followsSender }
-    default:
-      throw new ConfigError([
-        `OTEL_TRACES_SAMPLER: must be one of ${Object.keys(KINDS).join(', ')}, or one of them behind ${FOLLOWING}`,
-      ])
-  }
+  const { OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: ratio } = environment
+  const [, parent, kind] = SAMPLER.exec(name || 'parentbased_always_on') ?? []
+  if (kind === undefined)
+    throw new ConfigError([
+      'OTEL_TRACES_SAMPLER: must be one of always_on, always_off, traceidratio, or one of them behind parentbased_',
+    ])
+  const followsSender = parent !== undefined
+  if (kind === 'traceidratio') return { ratio: toRatio(ratio || '1'), followsSender }
+  return { ratio: kind === 'always_on' ? 1 : 0, followsSender }
 }
 
 function toRatio(text: string): number {

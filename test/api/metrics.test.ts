@@ -1,6 +1,4 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { once } from 'node:events'
-import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { SignJWT } from 'jose'
 import { administrationWith } from '../support/administration.ts'
@@ -50,21 +48,6 @@ async function post(form: Record<string, string>, headers: Record<string, string
 }
 
 describe('the metrics of a server', () => {
-  it('are served although as many slow heads as connections are allowed came before', async () => {
-    const [host, port] = address.split(':')
-    const sockets = await Promise.all(
-      Array.from({ length: 50 }, async () => {
-        const socket = connect(Number(port), host)
-        socket.on('error', () => {})
-        await once(socket, 'connect')
-        socket.write('GET /metrics HTTP/1.1\r\nhost: ')
-        return socket
-      }),
-    )
-    expect((await fetch(`http://${address}/metrics`)).status).toBe(200)
-    for (const socket of sockets) socket.destroy()
-  })
-
   it('count refused token requests by their OAuth error', async () => {
     const { client_id, client_secret } = admin
     await post({ grant_type: 'client_credentials', client_id, client_secret: 'wrong' })

@@ -3,12 +3,14 @@
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { Socket } from 'node:net'
 import type { ListenAddress } from '../../config/values.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 
-/** A further one closes the oldest. They must not use up the open files that the server needs for its work. */
+/** They must not use up the open files that the server needs for its work. */
 const MAX_CONNECTIONS = 50
+
+/** Slow heads keep others away for no longer, in milliseconds. */
+const TIMEOUTS = { headersTimeout: 5_000, requestTimeout: 5_000, connectionsCheckingInterval: 1_000 }
 
 /**
  * Serves what `text` returns at `/metrics`, until the returned function is called.
@@ -24,7 +26,7 @@ export async function serveMetrics(
 ): Promise<() => Promise<void>> {
   if (address === null) return async () => {}
 
-  const server = createServer((req, res) => {
+  const server = createServer(TIMEOUTS, (req, res) => {
     if (req.url?.split('?', 1)[0] !== '/metrics') {
       res.writeHead(404).end()
       return
@@ -37,13 +39,7 @@ export async function serveMetrics(
       },
     )
   })
-  const connections = new Set<Socket>()
-  server.on('connection', (socket) => {
-    connections.add(socket)
-    socket.once('close', () => connections.delete(socket))
-    const [oldest] = connections
-    if (connections.size > MAX_CONNECTIONS) oldest?.destroy()
-  })
+  server.maxConnections = MAX_CONNECTIONS
   try {
     server.listen(address)
     await once(server, 'listening')

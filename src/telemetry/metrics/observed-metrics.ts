@@ -9,49 +9,49 @@ interface Sample {
   readonly value: number
 }
 
-interface ObservedOptions {
-  readonly name: string
-  readonly help: string
+interface Observed {
   readonly labelNames?: readonly string[]
-  /** Returns all series, or the value of the only one. */
-  readonly read: () => number | readonly Sample[]
+  /** Returns all series, or the value of the only one. A gauge has no others; a counter takes them for its totals. */
+  readonly read: () => number | boolean | readonly Sample[]
 }
 
-interface GaugeOptions extends ObservedOptions {
+interface ObservedGauge extends Observed {
   /** Combines the values of several workers. Default `max`: most gauges are equal in all workers, or bad if one is high. */
   readonly aggregator?: Aggregator
 }
 
-/** Registers a gauge. It has no other series than `read` returns. */
-export function observeGauge(
-  registry: Registry,
-  { aggregator = 'max', labelNames = [], read, ...options }: GaugeOptions,
-): void {
-  new Gauge({
-    ...options,
-    labelNames,
-    aggregator,
-    registers: [registry],
-    collect() {
-      this.reset()
-      for (const { labels, value } of samplesOf(read())) this.set(labels, value)
+/** Registers observed metrics. */
+export function observing(registry: Registry) {
+  const registers = [registry]
+  return {
+    gauge(name: string, help: string, { aggregator = 'max', labelNames = [], read }: ObservedGauge): void {
+      new Gauge({
+        name,
+        help,
+        labelNames,
+        aggregator,
+        registers,
+        collect() {
+          this.reset()
+          for (const { labels, value } of samplesOf(read())) this.set(labels, value)
+        },
+      })
     },
-  })
+    counter(name: string, help: string, { labelNames = [], read }: Observed): void {
+      new Counter({
+        name,
+        help,
+        labelNames,
+        registers,
+        collect() {
+          this.reset()
+          for (const { labels, value } of samplesOf(read())) this.inc(labels, value)
+        },
+      })
+    },
+  }
 }
 
-/** Registers a counter of which `read` returns the totals. */
-export function observeCounter(registry: Registry, { labelNames = [], read, ...options }: ObservedOptions): void {
-  new Counter({
-    ...options,
-    labelNames,
-    registers: [registry],
-    collect() {
-      this.reset()
-      for (const { labels, value } of samplesOf(read())) this.inc(labels, value)
-    },
-  })
-}
-
-function samplesOf(read: number | readonly Sample[]): readonly Sample[] {
-  return typeof read === 'number' ? [{ labels: {}, value: read }] : read
+function samplesOf(read: ReturnType<Observed['read']>): readonly Sample[] {
+  return typeof read === 'object' ? read : [{ labels: {}, value: Number(read) }]
 }

@@ -4,7 +4,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Registry } from 'prom-client'
 import { readVersion } from '../../config/version.ts'
-import { observeCounter, observeGauge } from './observed-metrics.ts'
+import { observing } from './observed-metrics.ts'
 
 /** The interval of the samples of the event loop, in milliseconds. */
 const SAMPLE_EVERY = 20
@@ -20,14 +20,11 @@ export function measureProcess(registry: Registry): () => void {
   const late = (nanoseconds: number): number =>
     Number.isFinite(nanoseconds) ? Math.max(0, nanoseconds / NANOSECONDS - SAMPLE_EVERY / 1000) : 0
 
-  observeGauge(registry, {
-    name: 'nodejs_eventloop_lag_seconds',
-    help: 'How late the event loop was since the last scrape, on average.',
+  const { gauge, counter } = observing(registry)
+  gauge('nodejs_eventloop_lag_seconds', 'How late the event loop was since the last scrape, on average.', {
     read: () => late(delay.mean),
   })
-  observeGauge(registry, {
-    name: 'nodejs_eventloop_lag_p99_seconds',
-    help: 'How late the event loop was since the last scrape, 99th percentile.',
+  gauge('nodejs_eventloop_lag_p99_seconds', 'How late the event loop was since the last scrape, 99th percentile.', {
     read: () => {
       const p99 = late(delay.percentile(99))
       // Metrics are read in the order of their registration, so the mean has been read.
@@ -35,30 +32,22 @@ export function measureProcess(registry: Registry): () => void {
       return p99
     },
   })
-  observeGauge(registry, {
-    name: 'process_resident_memory_bytes',
-    help: 'Resident memory size in bytes.',
+  gauge('process_resident_memory_bytes', 'Resident memory size in bytes.', {
     aggregator: 'sum',
     read: () => process.memoryUsage.rss(),
   })
-  observeCounter(registry, {
-    name: 'process_cpu_seconds_total',
-    help: 'User and system CPU time spent in seconds.',
+  counter('process_cpu_seconds_total', 'User and system CPU time spent in seconds.', {
     read: () => {
       const { user, system } = process.cpuUsage()
       return (user + system) / MICROSECONDS
     },
   })
-  observeGauge(registry, {
-    name: 'process_start_time_seconds',
-    help: 'Start time of the process since unix epoch in seconds.',
+  gauge('process_start_time_seconds', 'Start time of the process since unix epoch in seconds.', {
     aggregator: 'min',
     read: () => performance.timeOrigin / 1000,
   })
   const labels = { version: readVersion(), node: process.versions.node }
-  observeGauge(registry, {
-    name: 'keyturn_build_info',
-    help: 'Always 1, with the versions as labels.',
+  gauge('keyturn_build_info', 'Always 1, with the versions as labels.', {
     labelNames: Object.keys(labels),
     read: () => [{ labels, value: 1 }],
   })

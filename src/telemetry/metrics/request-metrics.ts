@@ -3,15 +3,14 @@
  *
  * No label has a value that a client can choose, so the number of series is bounded.
  */
-import { Counter, type Registry } from 'prom-client'
+import { Counter, Histogram, type Registry } from 'prom-client'
 import type { Signer, SignerFactory } from '../../domain/ports/keys.ts'
 import type { GrantFacts } from '../../domain/ports/runtime.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
 import { OAUTH_PATHS } from '../../oauth/endpoints.ts'
 import { restMethodOf } from '../../rpc/keys/zitadel-rest.ts'
 import { isRpc, rpcMethodOf } from '../../rpc/protocol/rpc-route.ts'
-import { observeGauge } from './observed-metrics.ts'
-import { HistogramSeries, registerHistogram } from './request-histogram.ts'
+import { observing } from './observed-metrics.ts'
 
 /** A request that was answered or aborted. */
 export interface MeasuredRequest {
@@ -66,29 +65,31 @@ const TOO_MANY_REQUESTS = 429
 /** Registers the metrics. */
 export function measureRequests(registry: Registry) {
   let inFlight = 0
-  const { secondsOf, all } = createSeries()
-  registerHistogram(registry, {
+  const registers = [registry]
+  const requestSeconds = new Histogram({
     name: 'keyturn_request_duration_seconds',
     help: 'Time to answer a request, by route, method and status.',
-    series: all,
+    labelNames: ['route', 'status', 'method'],
+    buckets: DURATION_BUCKETS,
+    registers,
   })
-  const issueSeconds = new HistogramSeries({}, DURATION_BUCKETS)
-  registerHistogram(registry, {
+  const issueSeconds = new Histogram({
     name: 'keyturn_token_issue_duration_seconds',
     help: 'Time to answer a request that got a token.',
-    series: () => [issueSeconds],
+    buckets: DURATION_BUCKETS,
+    registers,
   })
   const issued = new Counter({
     name: 'keyturn_tokens_issued_total',
     help: 'Tokens signed, by algorithm.',
     labelNames: ['algorithm'],
-    registers: [registry],
+    registers,
   })
   const tokenFailures = new Counter({
     name: 'keyturn_token_failures_total',
     help: 'Token requests that got no token, by reason.',
     labelNames: ['reason'],
-    registers: [registry],
+    registers,
   })
   // The first increase of a series is seen by alerts only if the series was there before.
   for (const reason of TOKEN_FAILURES) tokenFailures.inc({ reason }, 0)
@@ -96,14 +97,13 @@ export function measureRequests(registry: Registry) {
     name: 'keyturn_token_grants_total',
     help: 'Token requests that got a token, by credential and binding.',
     labelNames: ['credential', 'binding'],
-    registers: [registry],
+    registers,
   })
-  const plainGrants = grants.labels({ ...PLAIN })
   const otherFailures = new Counter({
     name: 'keyturn_oauth_failures_total',
     help: 'Requests for introspection and revocation that were refused, by endpoint and reason.',
     labelNames: ['endpoint', 'reason'],
-    registers: [registry],
+    registers,
   })
   for (const endpoint of OTHER_ENDPOINTS.values())
     for (const reason of TOKEN_FAILURES) otherFailures.inc({ endpoint, reason }, 0)
@@ -111,11 +111,9 @@ export function measureRequests(registry: Registry) {
     name: 'keyturn_rpc_failures_total',
     help: 'RPCs that failed, by method and reason.',
     labelNames: ['method', 'reason'],
-    registers: [registry],
+    registers,
   })
-  observeGauge(registry, {
-    name: 'keyturn_requests_in_flight',
-    help: 'Requests that are being answered.',
+  observing(registry).gauge('keyturn_requests_in_flight', 'Requests that are being answered.', {
     aggregator: 'sum',
     read: () => inFlight,
   })
@@ -125,22 +123,21 @@ export function measureRequests(registry: Registry) {
       tokenFailures.inc({ reason: oauthFailureOf(request) })
       return
     }
-    issueSeconds.record(request.seconds)
-    if (request.grant === undefined) plainGrants.inc()
-    else grants.inc({ ...request.grant })
+    issueSeconds.observe(request.seconds)
+    grants.inc({ ...(request.grant ?? PLAIN) })
   }
 
   return {
-    around: (handler: Handler): Handler => {
-      return (req, res) => {
+    around:
+      (handler: Handler): Handler =>
+      (req, res) => {
         inFlight++
         return handler(req, res)
-      }
-    },
+      },
     record: (request: MeasuredRequest): void => {
       inFlight--
       const { route, method = 'other', status } = request
-      secondsOf(route, status, method).record(request.seconds)
+      requestSeconds.observe({ route, status, method }, request.seconds)
       if (route === OAUTH_PATHS.token) recordTokenRequest(request)
       const endpoint = OTHER_ENDPOINTS.get(route)
       if (endpoint !== undefined && status !== 200) otherFailures.inc({ endpoint, reason: oauthFailureOf(request) })
@@ -153,36 +150,14 @@ export function measureRequests(registry: Registry) {
         const signer = await signers.open(key, sealedPrivateKey)
         const { algorithm } = key
         issued.inc({ algorithm }, 0)
-        return counting(signer, issued.labels({ algorithm }))
+        const sign: Signer['sign'] = async (data) => {
+          const signature = await signer.sign(data)
+          issued.inc({ algorithm })
+          return signature
+        }
+        return { key: signer.key, sign }
       },
     }),
-  }
-}
-
-/** The series of requests. They are found by route first: joining the labels to a key takes longer than all look-ups. */
-function createSeries() {
-  const byRoute = new Map<string, HistogramSeries[]>()
-  return {
-    all: () => [...byRoute.values()].flat(),
-    secondsOf: (route: string, status: number, method: string): HistogramSeries => {
-      const ofRoute = byRoute.get(route) ?? []
-      const found = ofRoute.find(({ labels }) => labels.status === String(status) && labels.method === method)
-      if (found !== undefined) return found
-      const series = new HistogramSeries({ route, status: String(status), method }, DURATION_BUCKETS)
-      byRoute.set(route, [...ofRoute, series])
-      return series
-    },
-  }
-}
-
-function counting(signer: Signer, signed: Counter.Internal): Signer {
-  return {
-    key: signer.key,
-    sign: async (data) => {
-      const signature = await signer.sign(data)
-      signed.inc()
-      return signature
-    },
   }
 }
 

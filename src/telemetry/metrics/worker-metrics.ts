@@ -4,7 +4,7 @@
  * The counters of a worker that has exited are gone from the sums, which Prometheus takes for a restart of the counter.
  */
 import { AggregatorRegistry, Registry } from 'prom-client'
-import { observeCounter, observeGauge } from './observed-metrics.ts'
+import { observing } from './observed-metrics.ts'
 
 /** How many workers there are. */
 export interface WorkerCounts {
@@ -18,9 +18,8 @@ export interface WorkerCounts {
 export function createWorkerMetrics(counts: () => WorkerCounts): () => Promise<string> {
   const workers = new AggregatorRegistry()
   const registry = new Registry()
-  observeGauge(registry, {
-    name: 'keyturn_workers',
-    help: 'Worker processes by state.',
+  const { gauge, counter } = observing(registry)
+  gauge('keyturn_workers', 'Worker processes by state.', {
     labelNames: ['state'],
     read: () => {
       const { running, restarting } = counts()
@@ -30,9 +29,7 @@ export function createWorkerMetrics(counts: () => WorkerCounts): () => Promise<s
       ]
     },
   })
-  observeCounter(registry, {
-    name: 'keyturn_worker_restarts_total',
-    help: 'Worker processes that were started to replace one that ended.',
+  counter('keyturn_worker_restarts_total', 'Worker processes that were started to replace one that ended.', {
     read: () => counts().restarts,
   })
   return async () => `${await workers.clusterMetrics()}${await registry.metrics()}`
