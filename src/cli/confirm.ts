@@ -4,18 +4,11 @@
  * Without a terminal no confirmation is asked for: a script goes on as with `--yes`.
  */
 import { Writable } from 'node:stream'
-import { Option } from 'commander'
 import type { Io } from './io.ts'
+import type { YesOption } from './options.ts'
 
-/** The value of the option. */
-export interface YesOption {
-  readonly yes?: true
-}
-
-/** The option that confirms in advance. */
-export function yesOption(description = 'do not ask for confirmation at a terminal'): Option {
-  return new Option('--yes', description)
-}
+/** The longest line of standard input that is read, in characters. */
+const MAX_LINE = 65_536
 
 /** @throws {Error} if the answer at a terminal is not yes. */
 export async function confirm(io: Io, { yes }: YesOption, question: string): Promise<void> {
@@ -55,9 +48,6 @@ export async function ask(io: Io, question: string, isSecret = false): Promise<s
   }
 }
 
-/** The longest line of standard input that is read, in characters. */
-const MAX_LINE = 65_536
-
 /** The first line of standard input that is no terminal; undefined if there is none. @throws {Error} if it is too long. */
 export async function readLine({ stdin }: Io): Promise<string | undefined> {
   let text = ''
@@ -66,6 +56,5 @@ export async function readLine({ stdin }: Io): Promise<string | undefined> {
     if (text.includes('\n')) break
     if (text.length > MAX_LINE) throw new Error('the first line of standard input is too long')
   }
-  const [line = ''] = text.split('\n')
-  return line === '' ? undefined : line
+  return text.split('\n')[0] || undefined
 }

@@ -4,76 +4,61 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { platform } from 'node:os'
+import { toJson } from '@bufbuild/protobuf'
 import { Code, ConnectError } from '@connectrpc/connect'
-import { Command } from 'commander'
-import {
-  ConsoleService,
-  CreateSignInLinkResponseSchema,
-  type Session,
-} from '../../gen/iam/console/v2/console_service_pb.js'
-import { openApi } from './api-client.ts'
-import { call, invoke, list, print } from './api-command.ts'
-import { withMessage } from './api-error.ts'
+import type { Command } from 'commander'
+import { ConsoleService } from '../../gen/iam/console/v2/console_service_pb.js'
+import { withMessage } from './api.ts'
+import { call, command, list } from './commands.ts'
 import type { Io } from './io.ts'
-import { type RemoteOptions, withRemoteOptions } from './options.ts'
-import { formatOf } from './output.ts'
-import { formatMoment } from './table.ts'
+import { option } from './options.ts'
+import { formatOf, printResult } from './output.ts'
+import { formatMoment } from './times.ts'
+
+const SCHEMES = ['https:', 'http:']
 
 const { method: Methods } = ConsoleService
 
-interface ConsoleOptions extends RemoteOptions {
-  readonly open: boolean
-}
-
-/** The command. */
-export function consoleCommand(io: Io): Command {
-  return withRemoteOptions(new Command('console').enablePositionalOptions())
-    .option('--no-open', 'print the link only (a browser is opened at a terminal, where there is one)')
-    .action(async (options: ConsoleOptions) => {
-      const response = await invoke(await openApi(io, options), Methods.createSignInLink, {}).catch(
-        (error: unknown) => {
-          const isMissing = ConnectError.from(error).code === Code.Unimplemented
-          const advice = 'the server has no console: KEYTURN_CONSOLE is off there, or it is an older version'
-          throw isMissing ? withMessage(error, () => advice) : error
-        },
-      )
-      await print({ io, options }, CreateSignInLinkResponseSchema, response, () => response.url)
-      if (formatOf(options) !== 'table' || io.terminals?.stdout !== true) return
-      const isOpened = options.open && (await openInBrowser(response.url, io))
-      const advice = isOpened ? 'it was opened in a browser' : 'open it in a browser'
-      io.stderr.write(`The link works once, for a minute: ${advice}. Anyone who has it signs in as you.\n`)
+const SIGN_IN = command('console', {
+  description: '',
+  options: {
+    open: option<boolean>('--no-open', 'print the link only (a browser is opened at a terminal, where there is one)'),
+  },
+  async run(_, { io, api, options }) {
+    const response = await api.call(Methods.createSignInLink, {}).catch((error: unknown) => {
+      if (!(error instanceof ConnectError) || error.code !== Code.Unimplemented) throw error
+      const advice = 'the server has no console: KEYTURN_CONSOLE is off there, or it is an older version'
+      throw withMessage(error, advice)
     })
-    .addCommand(SESSIONS(io))
-    .addCommand(END_SESSION(io))
-}
-
-const SESSIONS = list({
-  name: 'sessions',
-  description: 'List the sessions of the console.',
-  method: Methods.listSessions,
-  items: 'sessions',
-  heading: ['SESSION', 'USER', 'SINCE', 'LAST USE', 'UNTIL', 'ADDRESS'],
-  row,
+    const { url } = response
+    await printResult(io, options, toJson(Methods.createSignInLink.output, response), () => url)
+    if (formatOf(options) !== 'table' || io.terminals?.stdout !== true) return
+    const isOpened = options.open && (await openInBrowser(url, io))
+    const advice = isOpened ? 'it was opened in a browser' : 'open it in a browser'
+    io.stderr.write(`The link works once, for a minute: ${advice}. Anyone who has it signs in as you.\n`)
+  },
 })
 
-const END_SESSION = call({
-  name: 'end-session',
+const SESSIONS = list(Methods.listSessions, 'sessions', {
+  name: 'sessions',
+  description: 'List the sessions of the console.',
+  heading: ['SESSION', 'USER', 'SINCE', 'LAST USE', 'UNTIL', 'ADDRESS'],
+  row: ({ sessionId, userId, creationDate, lastUseDate, expirationDate, clientAddress, unreadable }) =>
+    unreadable
+      ? [sessionId, 'unreadable']
+      : [sessionId, userId, ...[creationDate, lastUseDate, expirationDate].map(formatMoment), clientAddress],
+})
+
+const END_SESSION = call('end-session', Methods.revokeSession, {
   description: 'End a session of the console.',
   takes: { sessionId: { placeholder: 'session', description: 'the id, as "keyturn console sessions" has it' } },
-  method: Methods.revokeSession,
   text: () => 'the session has ended',
 })
 
-function row(session: Session): string[] {
-  const { sessionId, userId, creationDate, lastUseDate, expirationDate, clientAddress, unreadable } = session
-  if (unreadable) return [sessionId, 'unreadable']
-  const dates = [creationDate, lastUseDate, expirationDate].map((date) =>
-    date === undefined ? '' : formatMoment(date),
-  )
-  return [sessionId, userId, ...dates, clientAddress]
+/** The command. */
+export function consoleCommand(io: Io): Command {
+  return SIGN_IN(io).enablePositionalOptions().addCommand(SESSIONS(io)).addCommand(END_SESSION(io))
 }
-
-const SCHEMES = ['https:', 'http:']
 
 /**
  * Starts the program that opens an address, and does not wait for it.
@@ -85,9 +70,8 @@ const SCHEMES = ['https:', 'http:']
  */
 export async function openInBrowser(url: string, { env }: Pick<Io, 'env'>): Promise<boolean> {
   if (!URL.canParse(url) || !SCHEMES.includes(new URL(url).protocol)) return false
-  const command = opener(env)
-  if (command === undefined) return false
-  const [program, ...args] = command
+  const [program, ...args] = opener(env)
+  if (program === undefined) return false
   const child = spawn(program, [...args, url], { env, stdio: 'ignore', detached: true })
   child.unref()
   return await once(child, 'spawn').then(
@@ -96,13 +80,13 @@ export async function openInBrowser(url: string, { env }: Pick<Io, 'env'>): Prom
   )
 }
 
-function opener(env: Io['env']): readonly [string, ...string[]] | undefined {
+function opener(env: Io['env']): readonly string[] {
   switch (platform()) {
     case 'darwin':
       return ['open']
     case 'win32':
       return ['rundll32', 'url.dll,FileProtocolHandler']
     default:
-      return env.DISPLAY === undefined && env.WAYLAND_DISPLAY === undefined ? undefined : ['xdg-open']
+      return env.DISPLAY === undefined && env.WAYLAND_DISPLAY === undefined ? [] : ['xdg-open']
   }
 }

@@ -7,11 +7,10 @@ import { ConfigError } from '../config/config.ts'
 import { ConfigurationMistakes } from '../configuration-files/mistakes.ts'
 import { DomainError } from '../domain/errors.ts'
 import { printable } from '../domain/printable.ts'
-import { causeOfCall, infoOf } from './api-error.ts'
+import { causeOfCall, infoOf } from './api.ts'
 import { ConnectionError } from './connection/connection-failure.ts'
-import { FAILED, WRONG_USAGE } from './exit-codes.ts'
-import { Interruption } from './interruption.ts'
-import { TokenRefusal } from './token-request.ts'
+import { TokenRefusal } from './connection/token-request.ts'
+import { FAILED, Interruption, WRONG_USAGE } from './exit.ts'
 
 /** An error for programs, as `--json` prints it. */
 export interface Failure {

@@ -3,7 +3,7 @@
  */
 import { isatty } from 'node:tty'
 import { processEnvironment } from '../config/environment.ts'
-import { INTERRUPTED } from './exit-codes.ts'
+import { INTERRUPTED } from './exit.ts'
 import { run } from './run.ts'
 import { abortAtSignal, firstSignal } from './server/signals.ts'
 

@@ -1,14 +1,62 @@
 /**
- * Options that several commands have.
+ * Options of commands: with the types of their values, and those that several commands have.
  */
-import { type Command, Option } from 'commander'
+import { type Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { parseBaseUrl } from '../config/base-url.ts'
 import type { ConnectionOptions } from './connection/target.ts'
 import { type OutputOptions, withOutputOptions } from './output.ts'
 
-/** Values of the options of a command that talks to a server. */
+/** An option of commander, and the type of what it has when the command line is parsed. */
+export class TypedOption<Value> extends Option {
+  declare readonly value?: Value
+}
+
+/** The values of options. */
+export type Chosen<Options extends Readonly<Record<string, TypedOption<unknown>>>> = {
+  readonly [Key in keyof Options]: Options[Key] extends TypedOption<infer Value> ? Value : never
+}
+
+/** An option with a value, which is text and may be left out unless the caller says otherwise. */
+export function option(flags: string, description: string): TypedOption<string | undefined>
+export function option<Value>(flags: string, description: string): TypedOption<Value>
+export function option(flags: string, description: string): TypedOption<unknown> {
+  return new TypedOption(flags, description)
+}
+
+/** An option without a value. */
+export function flag(name: string, description: string): TypedOption<true | undefined> {
+  return new TypedOption(name, description)
+}
+
+/** Options of which a command takes one. */
+export function alternatives<Options extends Readonly<Record<string, TypedOption<unknown>>>>(
+  options: Options,
+): Options {
+  for (const [name, each] of Object.entries(options))
+    each.conflicts(Object.keys(options).filter((other) => other !== name))
+  return options
+}
+
+/** Thrown by a command that is called wrongly. */
+export class UsageError extends CommanderError {
+  constructor(message: string) {
+    super(2, 'keyturn.usage', `error: ${message}`)
+  }
+}
+
+/** The value of `yesOption`. */
+export interface YesOption {
+  readonly yes?: true | undefined
+}
+
+/** The option that confirms in advance. */
+export function yesOption(description = 'do not ask for confirmation at a terminal'): TypedOption<true | undefined> {
+  return flag('--yes', description)
+}
+
+/** The values of the options of a command that talks to a server. */
 export interface RemoteOptions extends ConnectionOptions, OutputOptions {}
 
-/** Adds the options of a command that talks to a server. */
 export function withRemoteOptions(command: Command): Command {
   return withOutputOptions(withConnectionOptions(command))
 }
@@ -28,8 +76,41 @@ export function withConnectionOptions(command: Command): Command {
 
 /** Adds the options with files for TLS. */
 export function withTlsOptions(command: Command): Command {
+  return withClientCertificate(
+    command.option('--ca <file>', 'certificates (PEM) of the authorities to trust (KEYTURN_CA_FILE)'),
+  )
+}
+
+export function withClientCertificate(command: Command): Command {
   return command
-    .option('--ca <file>', 'certificates (PEM) of the authorities to trust (KEYTURN_CA_FILE)')
     .option('--client-cert <file>', 'client certificate (PEM), for mutual TLS (KEYTURN_CLIENT_CERT_FILE)')
     .option('--client-key <file>', 'private key (PEM) of the client certificate (KEYTURN_CLIENT_KEY_FILE)')
+}
+
+/** A parser of a whole number in a range. It throws {InvalidArgumentError}. */
+export function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+    if (number >= least && number <= most) return number
+    throw new InvalidArgumentError(`Write a whole number, ${least} to ${most}.`)
+  }
+}
+
+/** The base URL of a server. @throws {InvalidArgumentError} */
+export function parseUrl(text: string): string {
+  return parseBaseUrl(text, (problem) => {
+    throw new InvalidArgumentError(`It ${problem}.`)
+  })
+}
+
+/** @throws {InvalidArgumentError} */
+export function parseHttpsUrl(text: string): string {
+  const { protocol, username, password } = URL.canParse(text) ? new URL(text) : {}
+  if (protocol === 'https:' && username === '' && password === '') return text
+  throw new InvalidArgumentError('It is an https URL without a user.')
+}
+
+/** The names of an enum of the API, without the value that is not specified. */
+export function enumNames(values: Readonly<Record<string, string | number>>): string[] {
+  return Object.keys(values).filter((name) => Number(values[name]) > 0)
 }

@@ -1,33 +1,45 @@
 /**
- * What a command prints: a table or text, or with `--output` what the API returns, as JSON or YAML.
+ * What a command prints: text or a table, or with `--output` what the API returns, as JSON or YAML. Colours are for terminals only;
+ * `NO_COLOR` (no-color.org) and `TERM=dumb` switch them off.
  */
 import type { JsonValue } from '@bufbuild/protobuf'
 import { type Command, Option } from 'commander'
 import { printable } from '../domain/printable.ts'
-import { type Paint, painter } from './color.ts'
 import type { Io } from './io.ts'
-import { printableLines } from './printable.ts'
-import { formatYaml } from './yaml.ts'
 
 const FORMATS = ['table', 'json', 'yaml'] as const
 
 /** How a result, and an error, is printed. */
 export type OutputFormat = (typeof FORMATS)[number]
 
-/** The values of the options. */
 export interface OutputOptions {
   readonly output?: OutputFormat
   readonly json?: boolean
 }
 
-/** Adds the options to a command. */
+export interface Table {
+  readonly heading: readonly string[]
+  readonly rows: readonly (readonly string[])[]
+}
+
+/** Paints a text, or leaves it as it is. */
+export type Paint = (text: string) => string
+
+type Stream = 'stdout' | 'stderr'
+
+/** Select Graphic Rendition (ECMA-48 §8.3.117): how each begins, and how it ends. */
+const STYLES = { bold: [1, 22], red: [31, 39], green: [32, 39], yellow: [33, 39] } as const
+
+/** The styles above, and the ends of lines. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it finds.
+const OWN = /(\u001b\[(?:1|22|31|32|33|39)m|\n)/
+
 export function withOutputOptions(command: Command): Command {
   return command
     .addOption(new Option('--output <format>', 'how to print the result (default: table)').choices(FORMATS))
     .addOption(new Option('--json', 'short for --output json').conflicts('output'))
 }
 
-/** The format that the options name. */
 export function formatOf({ output, json }: OutputOptions): OutputFormat {
   return output ?? (json === true ? 'json' : 'table')
 }
@@ -42,16 +54,24 @@ export function formatIn(argv: readonly string[]): OutputFormat {
   return option === -1 ? 'table' : (FORMATS.find((format) => format === value) ?? 'table')
 }
 
-/**
- * Prints a result.
- *
- * @param text Makes the table or text. It gets what paints headings.
- */
-export function printJson(io: Io, options: OutputOptions, json: JsonValue, text: (heading: Paint) => string): void {
+/** Prints a result. @param shown What a person reads. */
+export async function printResult(
+  io: Io,
+  options: OutputOptions,
+  json: JsonValue,
+  shown: () => string | Table | Promise<string | Table>,
+): Promise<void> {
   const format = formatOf(options)
-  const printed = format === 'table' ? text(painter(io, 'stdout', 'bold')) : formatJson(json, format)
+  const text = format === 'table' ? formatShown(await shown(), io) : await serialize(json, format)
   // In the strings of JSON and YAML an escape sequence is the same character.
-  io.stdout.write(`${printableLines(printed)}\n`)
+  io.stdout.write(`${printableLines(text)}\n`)
+}
+
+/** Without a line break at its end. @param indent 0: JSON takes one line. */
+export async function serialize(json: JsonValue, format: Exclude<OutputFormat, 'table'>, indent = 2): Promise<string> {
+  if (format === 'json') return JSON.stringify(json, null, indent)
+  const { formatYaml } = await import('../configuration-files/format.ts')
+  return formatYaml(json)
 }
 
 /** Prints warnings on standard error, one a line. */
@@ -60,6 +80,42 @@ export function printWarnings(io: Io, warnings: readonly string[]): void {
   for (const warning of warnings) io.stderr.write(`${paint('warning:')} ${printable(warning)}\n`)
 }
 
-function formatJson(json: JsonValue, format: 'json' | 'yaml'): string {
-  return format === 'yaml' ? formatYaml(json) : JSON.stringify(json, null, 2)
+/** Lines and colours of the command stay, and of texts of others nothing gets through. */
+export function printableLines(text: string): string {
+  return text
+    .split(OWN)
+    .map((part, index) => (index % 2 === 1 ? part : printable(part)))
+    .join('')
+}
+
+function formatShown(shown: string | Table, io: Io): string {
+  if (typeof shown === 'string') return shown
+  const [heading = '', ...rows] = formatTable(shown)
+  return [painter(io, 'stdout', 'bold')(heading), ...rows].join('\n')
+}
+
+/** The lines of a table: columns as wide as their widest cell, two blanks between them. */
+export function formatTable({ heading, rows }: Table): string[] {
+  const lines = [heading, ...rows.map((row) => row.map(printable))]
+  const widths = heading.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)))
+  const pad = (cell: string, column: number) => cell.padEnd(widths[column] ?? 0)
+  return lines.map((line) => line.map(pad).join('  ').trimEnd())
+}
+
+/** Names and values in two columns. */
+export function formatFields(fields: readonly (readonly [name: string, value: string])[]): string {
+  const width = Math.max(...fields.map(([name]) => name.length))
+  return fields.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}`.trimEnd()).join('\n')
+}
+
+/** Whether a stream shows colours. */
+export function showsColors({ env, terminals }: Pick<Io, 'env' | 'terminals'>, stream: Stream): boolean {
+  return terminals?.[stream] === true && !env.NO_COLOR && env.TERM !== 'dumb'
+}
+
+/** What paints text for a stream. */
+export function painter(io: Pick<Io, 'env' | 'terminals'>, stream: Stream, style: keyof typeof STYLES): Paint {
+  if (!showsColors(io, stream)) return (text) => text
+  const [begin, end] = STYLES[style]
+  return (text) => `\u001b[${begin}m${text}\u001b[${end}m`
 }

@@ -2,15 +2,14 @@
  * Runs a command line in this process. The commands are in `program.ts`.
  */
 import { type Command, CommanderError } from 'commander'
-import { painter, showsColors } from './color.ts'
 import { namingCommands } from './command-name.ts'
-import { EndWith, FAILED, WRONG_USAGE } from './exit-codes.ts'
+import { EndWith, FAILED, WRONG_USAGE } from './exit.ts'
 import type { Failure } from './failure.ts'
 import type { Io } from './io.ts'
-import { formatIn, type OutputFormat } from './output.ts'
-import { printableLines } from './printable.ts'
+import { formatIn, painter, printableLines, serialize, showsColors } from './output.ts'
 import { createProgram } from './program.ts'
-import { formatYaml } from './yaml.ts'
+
+const ADVICE = 'Run the command with --help to see what it takes.'
 
 /** A SHA-256 thumbprint that begins with a dash. No option is as long. */
 const DASHED_KEY_ID = /^-[A-Za-z0-9_-]{42}$/
@@ -21,12 +20,13 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   // There 2 means a difference.
   const wrongUsage = argv.includes('--detailed-exitcode') ? FAILED : WRONG_USAGE
   const program = await createProgram(io, argv)
+  const red = painter(io, 'stderr', 'red')
   let complaint = ''
   for (const command of everyCommand(program)) {
     // Commands that were made on their own inherit none of these.
     command
       .exitOverride()
-      .showHelpAfterError('Run the command with --help to see what it takes.')
+      .showHelpAfterError(ADVICE)
       .configureHelp({ ...command.configureHelp(), styleTitle: painter(io, 'stdout', 'bold') })
       .configureOutput({
         writeOut: (text) => io.stdout.write(text),
@@ -35,8 +35,14 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
         },
         getOutHasColors: () => showsColors(io, 'stdout'),
         getErrHasColors: () => showsColors(io, 'stderr'),
-        outputError: (text, write) => write(text.replace(/^error:/, painter(io, 'stderr', 'red'))),
+        outputError: (text, write) => write(text.replace(/^error:/, red)),
       })
+  }
+  const print = async (failure: Failure, text: string) => {
+    const named = { error: { ...failure, message: namingCommands(failure.message, io) } }
+    // JSON takes one line, so that it is the last line of standard error also after warnings.
+    const printed = format === 'table' ? namingCommands(text, io) : `${await serialize(named, format, 0)}\n`
+    io.stderr.write(printed)
   }
   try {
     await program.parseAsync(keyIdsAsOperands(argv), { from: 'user' })
@@ -46,28 +52,17 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     if (error instanceof CommanderError) {
       // Asking for help is not a mistake, forgetting a command is.
       if (error.exitCode === 0) return 0
-      const isHelp = error.code === 'commander.help'
-      const failure = { message: namingCommands(error.message.replace(/^error: /, ''), io), code: 'usage' }
-      io.stderr.write(format === 'table' || isHelp ? namingCommands(complaint, io) : formatFailure(failure, format))
+      const message = error.message.replace(/^error: /, '')
+      if (error.code === 'commander.help') io.stderr.write(complaint)
+      else await print({ message, code: 'usage' }, complaint || `${red('error:')} ${message}\n${ADVICE}\n`)
       return wrongUsage
     }
     // Loaded here, not above: it knows the errors of all libraries.
     const { describeFailure, exitCodeOf, failureOf } = await import('./failure.ts')
-    const failure = failureOf(error)
-    io.stderr.write(
-      format === 'table'
-        ? `${painter(io, 'stderr', 'red')('keyturn:')} ${namingCommands(printableLines(describeFailure(error)), io)}\n`
-        : formatFailure({ ...failure, message: namingCommands(failure.message, io) }, format),
-    )
+    await print(failureOf(error), `${red('keyturn:')} ${printableLines(describeFailure(error))}\n`)
     const exitCode = exitCodeOf(error)
     return exitCode === WRONG_USAGE ? wrongUsage : exitCode
   }
-}
-
-/** JSON takes one line, so that it is the last line of standard error also after warnings. */
-function formatFailure(failure: Failure, format: OutputFormat): string {
-  const error = { error: { ...failure } }
-  return `${format === 'yaml' ? formatYaml(error) : JSON.stringify(error)}\n`
 }
 
 /** A key id is base64url, so one in 64 begins with a dash. It goes behind `--`, or it would be taken for an option. */

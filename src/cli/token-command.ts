@@ -5,10 +5,10 @@ import { Command, InvalidArgumentError } from 'commander'
 import { projectAudienceScope, SERVICE_AUDIENCE_SCOPE } from '../domain/identities/token-grant.ts'
 import { isUuid } from '../domain/uuid.ts'
 import { findTarget } from './connection/target.ts'
+import { requestTokenOf } from './connection/token-request.ts'
 import type { Io } from './io.ts'
 import { type RemoteOptions, withRemoteOptions } from './options.ts'
-import { printJson } from './output.ts'
-import { API_SCOPE, requestTokenOf } from './token-request.ts'
+import { printResult } from './output.ts'
 
 interface TokenOptions extends RemoteOptions {
   readonly audience?: string
@@ -26,30 +26,21 @@ export function tokenCommand(io: Io): Command {
     )
     .option('--scope <scopes>', 'space-separated scopes')
     .action(async (options: TokenOptions) => {
-      const response = await requestTokenOf(await findTarget(io, options), scopeOf(options), resourceOf(options))
-      printJson(io, options, response, () => response.access_token)
+      const { scope, resource } = wantedFrom(options)
+      const response = await requestTokenOf(await findTarget(io, options), scope, resource)
+      await printResult(io, options, response, () => response.access_token)
     })
 }
 
-/** The scopes to ask for. An audience adds its scope; without one the audience is the user's own project. */
-function scopeOf({ audience, scope }: TokenOptions): string {
-  switch (audience ?? (scope === undefined ? 'api' : 'own')) {
-    case 'api':
-      return scope === undefined ? API_SCOPE : `${scope} ${SERVICE_AUDIENCE_SCOPE}`
-    case 'own':
-      return scope ?? 'openid'
-    default:
-      return isUri(audience) ? (scope ?? 'openid') : `${scope ?? 'openid'} ${projectAudienceScope(audience as string)}`
-  }
-}
-
-/** The resource to ask for (RFC 8707), which is how an audience of a project is requested. */
-function resourceOf({ audience }: TokenOptions): string | undefined {
-  return isUri(audience) ? audience : undefined
-}
-
-function isUri(audience: string | undefined): boolean {
-  return audience?.includes(':') === true
+/** What to ask for. A URI is a resource (RFC 8707), which is how an audience of a project is requested; any other audience adds a scope. */
+function wantedFrom({ audience, scope }: TokenOptions): { scope: string; resource?: string } {
+  const wanted = audience ?? (scope === undefined ? 'api' : 'own')
+  const scopes = scope ?? 'openid'
+  if (wanted === 'api') return { scope: `${scopes} ${SERVICE_AUDIENCE_SCOPE}` }
+  if (wanted === 'own') return { scope: scopes }
+  return wanted.includes(':')
+    ? { scope: scopes, resource: wanted }
+    : { scope: `${scopes} ${projectAudienceScope(wanted)}` }
 }
 
 function parseAudience(text: string): string {

@@ -8,19 +8,25 @@ import { Command } from 'commander'
 import {
   type ApplyConfigurationResponse,
   ApplyConfigurationResponseSchema,
+  ConfigService,
 } from '../../../gen/iam/config/v2/config_service_pb.js'
 import { printable } from '../../domain/printable.ts'
-import { refusalReasonOf, withMessage } from '../api-error.ts'
-import { confirm, type YesOption, yesOption } from '../confirm.ts'
-import { untilInterrupted } from '../interruption.ts'
+import { rewording } from '../api.ts'
+import { confirm } from '../confirm.ts'
+import { untilInterrupted } from '../exit.ts'
 import type { Io } from '../io.ts'
-import { formatOf, printJson, printWarnings } from '../output.ts'
-import { printableLines } from '../printable.ts'
-import { ApplyProgress } from './apply-progress.ts'
-import { type FileOptions, readConfiguration, withFileOptions } from './file-options.ts'
+import { type YesOption, yesOption } from '../options.ts'
+import { formatOf, printableLines, printResult, printWarnings } from '../output.ts'
+import {
+  cleanUpTargets,
+  type HandedOver,
+  handOverSecrets,
+  prepareHandOver,
+  type SecretState,
+  userOf,
+} from './client-secrets.ts'
+import { type FileOptions, isDifferent, planOf, withFileOptions } from './plan-command.ts'
 import { formatPlan, formatResult } from './plan-text.ts'
-import { isDifferent, type Planned, planOf } from './planned.ts'
-import { cleanUpTargets, type HandedOver, handOverSecrets, prepareHandOver, userOf } from './secrets/hand-over.ts'
 
 /** Made by `npm run generate`. */
 const SCHEMA = join(import.meta.dirname, '../../../gen/configuration.schema.json')
@@ -32,96 +38,109 @@ interface ApplyOptions extends FileOptions, YesOption {
 
 /** The command. */
 export function applyCommand(io: Io): Command {
-  const command = withFileOptions(new Command('apply'))
-  return command
+  return withFileOptions(new Command('apply'))
     .option('--reason <text>', 'why, for the audit trail: for example the commit')
     .addOption(yesOption())
     .option('--schema', 'print the JSON schema of the documents, and do nothing else')
     .action(async (options: ApplyOptions) => {
-      if (options.schema === true) io.stdout.write(readFileSync(SCHEMA, 'utf8'))
-      else {
-        const progress = new ApplyProgress()
-        await untilInterrupted(
-          io,
-          () => apply(io, { command, options, progress }),
-          () => progress.interrupt(),
-        )
+      if (options.schema === true) {
+        io.stdout.write(readFileSync(SCHEMA, 'utf8'))
+        return
       }
+      const progress = new ApplyProgress()
+      await untilInterrupted(
+        io,
+        () => apply(io, options, progress),
+        () => progress.interrupt(),
+      )
     })
 }
 
-/** One run of the command. */
-interface Applying {
-  readonly command: Command
-  readonly options: ApplyOptions
-  readonly progress: ApplyProgress
-}
-
-async function apply(io: Io, { command, options, progress }: Applying): Promise<void> {
-  const planned = await planOf(io, options, await readConfiguration(io, command, options))
-  const { api, plan, secrets } = planned
-  printWarnings(io, secrets.warnings)
-  showPlan(io, planned, options)
+async function apply(io: Io, options: ApplyOptions, progress: ApplyProgress): Promise<void> {
+  const planned = await planOf(io, options)
+  const { api, request, plan, secrets } = planned
+  const isForPeople = formatOf(options) === 'table'
+  const say = (line: string) => {
+    if (isForPeople) io.stdout.write(`${printableLines(line)}\n`)
+  }
+  const printResponse = async (response: ApplyConfigurationResponse, handedOver: readonly HandedOver[] = []) => {
+    if (isForPeople) return
+    const json = toJson(ApplyConfigurationResponseSchema, response) as JsonObject
+    const handed = handedOver.length === 0 ? {} : { secrets: handedOver.map((secret) => secret.json) }
+    await printResult(io, options, { ...json, ...handed }, () => '')
+  }
+  const shown = formatPlan(planned, options.label, io)
+  say(shown)
+  // Also beside what a program reads, if a person is asked to confirm it.
+  if (!isForPeople && io.isTerminal) io.stderr.write(`${printableLines(shown)}\n`)
   if (!isDifferent(planned) && plan.takenOver.length === 0) {
     printWarnings(io, await cleanUpTargets(io, secrets.settled))
-    const { version } = plan
-    if (!isForPeople(options)) printResponse(io, options, create(ApplyConfigurationResponseSchema, { plan, version }))
+    await printResponse(create(ApplyConfigurationResponseSchema, { plan, version: plan.version }))
     return
   }
-  const preparation = await prepareHandOver(io, options, secrets.due)
+  const preparation = await prepareHandOver(io, api, secrets.due)
   await confirm(io, options, 'Apply this?')
   progress.sending()
-  const response = await applied(planned, options)
-  progress.applied(response.version, preparation.targets.map(userOf))
+  // The plan that was shown, and no other.
+  const sent = { ...request, version: plan.version, reason: options.reason ?? '' }
+  const response = await rewording(api.call(ConfigService.method.applyConfiguration, sent), (reason) =>
+    reason === 'CONFIGURATION_CHANGED'
+      ? 'the instance was changed after the plan was made, and nothing was applied: run the command again, which makes a new plan'
+      : undefined,
+  )
+  progress.applied(response.version, secrets.due.map(userOf))
   // Before secrets are handed over, which takes longer, and may fail.
-  if (isForPeople(options)) printLine(io.stdout, formatResult(response, options.label))
+  say(formatResult(response, options.label))
   printWarnings(io, await cleanUpTargets(io, secrets.settled))
-  const users = response.plan?.serviceUsers ?? []
-  const { handedOver, failures } = await handOverSecrets(api, preparation, { users, progress })
-  if (isForPeople(options)) for (const { words } of handedOver) printLine(io.stdout, printable(words))
-  else printResponse(io, options, response, handedOver)
-  if (failures.length > 0) throw new Error(failures.map(({ message }) => printable(message)).join('\n'))
+  const { handedOver, failures } = await handOverSecrets(io, api, {
+    ...preparation,
+    users: response.plan?.serviceUsers ?? [],
+    onState: (user, state) => progress.secret(user, state),
+  })
+  for (const { words } of handedOver) say(printable(words))
+  await printResponse(response, handedOver)
+  if (failures.length > 0) throw new Error(failures.map(printable).join('\n'))
 }
 
-function isForPeople(options: ApplyOptions): boolean {
-  return formatOf(options) === 'table'
-}
+/** How far an apply has come, for what it says when it is interrupted. */
+class ApplyProgress {
+  #configuration = 'nothing was applied'
+  readonly #secrets = new Map<string, SecretState>()
+  #isInterrupted = false
 
-/** Shows what is about to be applied: also beside what a program reads, if a person is asked to confirm it. */
-function showPlan(io: Io, planned: Planned, options: ApplyOptions): void {
-  const text = formatPlan(planned, options.label, io)
-  if (isForPeople(options)) printLine(io.stdout, text)
-  else if (io.isTerminal) printLine(io.stderr, text)
-}
-
-/** Applies the plan that was shown, and no other. */
-async function applied(
-  { configs, request, plan }: Planned,
-  { reason = '' }: ApplyOptions,
-): Promise<ApplyConfigurationResponse> {
-  try {
-    return await configs.applyConfiguration({ ...request, version: plan.version, reason })
-  } catch (error) {
-    if (refusalReasonOf(error) !== 'CONFIGURATION_CHANGED') throw error
-    throw withMessage(
-      error,
-      () =>
-        'the instance was changed after the plan was made, and nothing was applied: run the command again, which makes a new plan',
-    )
+  sending(): void {
+    this.#begin()
+    this.#configuration =
+      'it is not known whether the configuration was applied, all of it or nothing: "keyturn plan" shows what is left'
   }
-}
 
-function printLine(stream: Io['stdout'], line: string): void {
-  stream.write(`${printableLines(line)}\n`)
-}
+  /** @param users Those who get a secret now. */
+  applied(version: bigint, users: readonly string[]): void {
+    this.#configuration = `the configuration was applied (version ${version})`
+    for (const user of users) this.#secrets.set(user, 'not handed over')
+  }
 
-function printResponse(
-  io: Io,
-  options: ApplyOptions,
-  response: ApplyConfigurationResponse,
-  handedOver: readonly HandedOver[] = [],
-): void {
-  const json = toJson(ApplyConfigurationResponseSchema, response) as JsonObject
-  const secrets = handedOver.length === 0 ? {} : { secrets: handedOver.map((secret) => secret.json) }
-  printJson(io, options, { ...json, ...secrets }, () => '')
+  secret(user: string, state: SecretState): void {
+    if (state === 'not known whether handed over') this.#begin()
+    this.#secrets.set(user, state)
+  }
+
+  /** What is known now. Nothing else can begin after that. */
+  interrupt(): string {
+    this.#isInterrupted = true
+    const states = ['handed over', 'not known whether handed over', 'not handed over'] as const
+    const lists = states.flatMap((state) => {
+      const users = [...this.#secrets].filter(([, each]) => each === state).map(([user]) => user)
+      return users.length === 0 ? [] : [`${state}: ${users.join(', ')}`]
+    })
+    if (lists.length === 0) return this.#configuration
+    const isDone = [...this.#secrets.values()].every((state) => state === 'handed over')
+    const advice = isDone ? '' : '. Apply it again for those that are missing'
+    return `${this.#configuration}; client secrets ${lists.join('; ')}${advice}`
+  }
+
+  /** @throws {Error} if what follows could not be told any more. */
+  #begin(): void {
+    if (this.#isInterrupted) throw new Error('interrupted')
+  }
 }

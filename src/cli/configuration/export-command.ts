@@ -6,11 +6,11 @@ import { Command, Option } from 'commander'
 import { ConfigService } from '../../../gen/iam/config/v2/config_service_pb.js'
 import { ConfigurationSchema } from '../../../gen/iam/config/v2/configuration_pb.js'
 import { formatFile } from '../../configuration-files/format.ts'
-import { connect } from '../api-client.ts'
+import { openApi } from '../api.ts'
 import type { ConnectionOptions } from '../connection/target.ts'
 import type { Io } from '../io.ts'
 import { withConnectionOptions } from '../options.ts'
-import { labelOption } from './file-options.ts'
+import { labelOption, repeatable } from './plan-command.ts'
 
 interface ExportOptions extends ConnectionOptions {
   readonly project?: readonly string[]
@@ -22,25 +22,19 @@ interface ExportOptions extends ConnectionOptions {
 /** The command. */
 export function exportCommand(io: Io): Command {
   return withConnectionOptions(new Command('export'))
-    .addOption(
-      new Option('--project <name>', 'only this project and its users; may be given several times').argParser(
-        (name: string, others: readonly string[] | undefined) => [...(others ?? []), name],
-      ),
-    )
+    .addOption(repeatable('--project <name>', 'only this project and its users; may be given several times'))
     .addOption(labelOption('only what has this label'))
     .addOption(new Option('--output <format>', 'how to print it (default: yaml)').choices(['yaml', 'json']))
     .addOption(new Option('--json', 'short for --output json').conflicts('output'))
     .action(async ({ project = [], label = '', output, json, ...options }: ExportOptions) => {
-      const configs = await connect(io, options, ConfigService)
-      const { configuration = create(ConfigurationSchema) } = await configs.exportConfiguration({
-        projects: [...project],
-        label,
-      })
+      const api = await openApi(io, options)
+      const asked = { projects: [...project], label }
+      const response = await api.call(ConfigService.method.exportConfiguration, asked)
+      const configuration = response.configuration ?? create(ConfigurationSchema)
       const missing = project.find((name) => !configuration.projects.some((exported) => exported.name === name))
       if (missing !== undefined) {
-        throw new Error(
-          `there is no project ${JSON.stringify(missing)}${label === '' ? '' : ` with the label ${label}`}`,
-        )
+        const labelled = label === '' ? '' : ` with the label ${label}`
+        throw new Error(`there is no project ${JSON.stringify(missing)}${labelled}`)
       }
       const exported = toJson(ConfigurationSchema, configuration) as JsonObject
       if (Object.keys(exported).length === 0 && label !== '') throw new Error(`nothing has the label ${label}`)

@@ -1,9 +1,7 @@
 /**
  * A plan as a person reads it: `+` is created, `~` changed and `-` deleted, of resources and of what is in them.
  */
-
-import type { JsonObject } from '@bufbuild/protobuf'
-import { toJson } from '@bufbuild/protobuf'
+import { type JsonObject, toJson } from '@bufbuild/protobuf'
 import type { ApplyConfigurationResponse } from '../../../gen/iam/config/v2/config_service_pb.js'
 import {
   ChangeAction,
@@ -15,16 +13,13 @@ import {
   type ResourceName,
 } from '../../../gen/iam/config/v2/plan_pb.js'
 import { printable } from '../../domain/printable.ts'
-import { type Paint, painter } from '../color.ts'
 import type { Io } from '../io.ts'
-import { countsOf, isDifferent, type Planned } from './planned.ts'
+import { painter } from '../output.ts'
+import { userOf } from './client-secrets.ts'
+import type { Planned } from './plan-command.ts'
 
-/** How the signs are painted. */
-interface Colors {
-  readonly added: Paint
-  readonly changed: Paint
-  readonly removed: Paint
-}
+/** The signs, painted. */
+type Signs = Readonly<Record<'added' | 'changed' | 'removed', string>>
 
 /** The text, without a line break at its end. */
 export function formatPlan(
@@ -32,30 +27,70 @@ export function formatPlan(
   label: string,
   io: Pick<Io, 'env' | 'terminals'>,
 ): string {
-  const colors = {
-    added: painter(io, 'stdout', 'green'),
-    changed: painter(io, 'stdout', 'yellow'),
-    removed: painter(io, 'stdout', 'red'),
+  const signs = {
+    added: painter(io, 'stdout', 'green')('+'),
+    changed: painter(io, 'stdout', 'yellow')('~'),
+    removed: painter(io, 'stdout', 'red')('-'),
   }
+  const labelled = onlyLabelled(plan)
+  const counts = tally(plan, ['to create', 'to change', 'to delete'])
+  if (secrets.due.length > 0) counts.push(`client secrets to hand over: ${secrets.due.length}`)
+  const isSame = plan.changes.length === 0 && secrets.due.length === 0
+  if (labelled.length > 0) {
+    const gets = labelled.length === 1 ? 'gets' : 'get'
+    counts.push(`and ${resources(labelled, isSame)} ${gets} the label ${label}`)
+  }
+  const summary = isSame ? ['no difference', ...counts.slice(3)] : counts
   return [
-    ...plan.changes.flatMap((change) => changeLines(change, colors)),
-    ...ownedLines(plan, label),
+    ...plan.changes.flatMap((change) => changeLines(change, signs)),
+    ...labelled.map((name) => `  ${name} gets the label ${label}, and is not changed`),
     ...secrets.due.map(
-      ({ request }) =>
-        `${colors.added('+')} client secret of ${printable(`${request.name}@${request.project}, into ${request.into}`)}`,
+      (request) => `${signs.added} client secret of ${printable(`${userOf(request)}, into ${request.into}`)}`,
     ),
-    summaryOf({ plan, secrets }, label),
+    `${summary.join(', ')} (version ${plan.version} of the instance)`,
   ].join('\n')
 }
 
 /** The same for programs. */
 export function planJson({ plan, secrets }: Pick<Planned, 'plan' | 'secrets'>): JsonObject {
-  const due = secrets.due.map(({ request: { project, name, into } }) => ({ project, name, into }))
+  const due = secrets.due.map(({ project, name, into }) => ({ project, name, into }))
   return { ...(toJson(PlanSchema, plan) as JsonObject), ...(due.length === 0 ? {} : { secrets: due }) }
 }
 
+/** What an apply has done, in one line. */
+export function formatResult({ plan, version }: ApplyConfigurationResponse, label: string): string {
+  const labelled = plan === undefined ? [] : onlyLabelled(plan)
+  const isSame = plan === undefined || plan.changes.length === 0
+  const got = labelled.length === 0 ? [] : [`${resources(labelled, isSame)} got the label ${label}`]
+  const done = isSame
+    ? (got.map((text) => `${text}, and none was changed`)[0] ?? 'nothing was changed')
+    : [...tally(plan, ['created', 'changed', 'deleted']), ...got.map((text) => `and ${text}`)].join(', ')
+  return `applied: ${done} (version ${version})`
+}
+
+/** How many resources are created, changed and deleted. */
+function tally({ changes }: Plan, [created, changed, deleted]: readonly [string, string, string]): string[] {
+  const count = (wanted: ChangeAction) => changes.filter(({ action }) => action === wanted).length
+  return [
+    `${count(ChangeAction.CREATE)} ${created}`,
+    `${count(ChangeAction.CHANGE)} ${changed}`,
+    `${count(ChangeAction.DELETE)} ${deleted}`,
+  ]
+}
+
+/** Resources that are as the files say, and only get the label. */
+function onlyLabelled({ changes, takenOver }: Plan): string[] {
+  const changed = new Set(changes.map(({ resource }) => nameOf(resource)))
+  return takenOver.map(nameOf).filter((name) => !changed.has(name))
+}
+
+function resources({ length }: readonly string[], isAll: boolean): string {
+  return `${length}${isAll ? '' : ' other'} ${length === 1 ? 'resource' : 'resources'}`
+}
+
 /** The name of a resource in words. */
-function nameOf({ kind, project, name }: ResourceName | undefined = { kind: 0 } as ResourceName): string {
+function nameOf(resource: ResourceName | undefined): string {
+  const { kind, project = '', name = '' } = resource ?? {}
   switch (kind) {
     case ResourceKind.PROJECT:
       return `project ${printable(name)}`
@@ -70,17 +105,14 @@ function nameOf({ kind, project, name }: ResourceName | undefined = { kind: 0 } 
   }
 }
 
-function changeLines({ action, resource, fields, otherUsers }: PlannedChange, colors: Colors): string[] {
+function changeLines({ action, resource, fields, otherUsers }: PlannedChange, signs: Signs): string[] {
   const lost = resource?.kind === ResourceKind.PROJECT ? 'roles in it' : 'federated identities of it'
+  const other = action === ChangeAction.DELETE ? signs.removed : signs.changed
+  const sign = action === ChangeAction.CREATE ? signs.added : other
   return [
-    `${signOf(action, colors)} ${nameOf(resource)}${loss(otherUsers, lost)}`,
-    ...fields.map((field) => `    ${fieldLine(field, colors)}`),
+    `${sign} ${nameOf(resource)}${loss(otherUsers, lost)}`,
+    ...fields.map((field) => `    ${fieldLine(field, signs)}`),
   ]
-}
-
-function signOf(action: ChangeAction, { added, changed, removed }: Colors): string {
-  if (action === ChangeAction.CREATE) return added('+')
-  return action === ChangeAction.DELETE ? removed('-') : changed('~')
 }
 
 /** What a plan takes away from users that it does not name. */
@@ -89,56 +121,10 @@ function loss(users: number, what: string): string {
   return ` (${users === 1 ? '1 other service user loses' : `${users} other service users lose`} ${what})`
 }
 
-function fieldLine(difference: FieldDifference, { added, changed, removed }: Colors): string {
+function fieldLine(difference: FieldDifference, { added, changed, removed }: Signs): string {
   const [field, before, after] = [difference.field, difference.before, difference.after].map(printable)
-  if (before === '') return `${added('+')} ${field}: ${after}`
+  if (before === '') return `${added} ${field}: ${after}`
   return after === ''
-    ? `${removed('-')} ${field}: ${before}${loss(difference.otherUsers, 'it')}`
-    : `${changed('~')} ${field}: ${before} -> ${after}`
-}
-
-/** Resources that are as the files say, and only get the label. */
-function onlyLabelled({ changes, takenOver }: Plan): string[] {
-  const changed = new Set(changes.map(({ resource }) => nameOf(resource)))
-  return takenOver.map(nameOf).filter((name) => !changed.has(name))
-}
-
-function ownedLines(plan: Plan, label: string): string[] {
-  return onlyLabelled(plan).map((name) => `  ${name} gets the label ${label}, and is not changed`)
-}
-
-function summaryOf(planned: Pick<Planned, 'plan' | 'secrets'>, label: string): string {
-  const { plan, secrets } = planned
-  const version = `(version ${plan.version} of the instance)`
-  const labelled = onlyLabelled(plan).length
-  const gets = labelled === 1 ? `gets the label ${label}` : `get the label ${label}`
-  if (!isDifferent(planned)) {
-    return labelled === 0
-      ? `no difference ${version}`
-      : `no difference, and ${labelled} ${resources(labelled)} ${gets} ${version}`
-  }
-  const { created, changed, deleted } = countsOf(plan)
-  const counts = [`${created} to create`, `${changed} to change`, `${deleted} to delete`]
-  if (secrets.due.length > 0) counts.push(`client secrets to hand over: ${secrets.due.length}`)
-  if (labelled > 0) counts.push(`and ${labelled} other ${resources(labelled)} ${gets}`)
-  return `${counts.join(', ')} ${version}`
-}
-
-/** What an apply has done, in one line. */
-export function formatResult({ plan, version }: ApplyConfigurationResponse, label: string): string {
-  const labelled = plan === undefined ? 0 : onlyLabelled(plan).length
-  const got = `got the label ${label}`
-  if (plan === undefined || plan.changes.length === 0) {
-    const what =
-      labelled === 0 ? 'nothing was changed' : `${labelled} ${resources(labelled)} ${got}, and none was changed`
-    return `applied: ${what} (version ${version})`
-  }
-  const { created, changed, deleted } = countsOf(plan)
-  const counts = [`${created} created`, `${changed} changed`, `${deleted} deleted`]
-  if (labelled > 0) counts.push(`and ${labelled} other ${resources(labelled)} ${got}`)
-  return `applied: ${counts.join(', ')} (version ${version})`
-}
-
-function resources(count: number): string {
-  return count === 1 ? 'resource' : 'resources'
+    ? `${removed} ${field}: ${before}${loss(difference.otherUsers, 'it')}`
+    : `${changed} ${field}: ${before} -> ${after}`
 }

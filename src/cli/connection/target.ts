@@ -17,22 +17,22 @@ export interface ConnectionOptions extends TlsFiles {
 }
 
 /** What a context or a credentials file has. Without a token endpoint, discovery has to find it. */
-export type Found = Caller & Omit<Server, 'token_endpoint'> & Partial<Pick<Server, 'token_endpoint'>>
+type Found = Caller & Omit<Server, 'token_endpoint'> & Partial<Pick<Server, 'token_endpoint'>>
 
 /** A server, a caller of it, and what is in the files for TLS. */
 export type Target = Found & { readonly tls: TlsOptions }
 
-/**
- * Finds the server, the caller and the files for TLS.
- *
- * @throws {Error} that says what to do, if a file that is named cannot be read.
- */
+/** @throws {Error} that says what to do, if a file that is named cannot be read. */
 export async function findTarget(io: Pick<Io, 'env'>, options: ConnectionOptions): Promise<Target> {
   const found = await find(io, options)
   assertSecretsAreSafe(found.base_url)
   if (found.token_endpoint !== undefined) assertSecretsAreSafe(found.token_endpoint)
-  const { ca_file: ca, client_cert_file: clientCert, client_key_file: clientKey } = found
-  return { ...found, tls: await readTlsFiles({ ca, clientCert, clientKey, ...tlsFilesFrom(io, options) }) }
+  const { ca, clientCert, clientKey } = tlsFilesFrom(io, options)
+  const pair =
+    clientCert === undefined && clientKey === undefined
+      ? { clientCert: found.client_cert_file, clientKey: found.client_key_file }
+      : { clientCert, clientKey }
+  return { ...found, tls: await readTlsFiles({ ca: ca ?? found.ca_file, ...pair }) }
 }
 
 /** The contexts of the user. @throws {Error} if the user has no home folder. */
@@ -48,7 +48,7 @@ async function find(io: Pick<Io, 'env'>, options: ConnectionOptions): Promise<Fo
   if (options.credentials !== undefined) return await inFile(credentialsFileFrom(options, env))
   if (options.context !== undefined) return await contextsOf(io).read(options.context)
   const token = clientVariable(env, 'KEYTURN_TOKEN')
-  if (token !== undefined) return withToken(token, clientVariable(env, 'KEYTURN_BASE_URL'))
+  if (token !== undefined) return { base_url: baseUrlForToken(env), personal_access_token: token }
   const named = clientVariable(env, 'KEYTURN_CONTEXT')
   if (named !== undefined) return await contextsOf(io).read(named)
   if (!namesCredentials(env) && userConfigFolder(env) !== null) {
@@ -59,15 +59,15 @@ async function find(io: Pick<Io, 'env'>, options: ConnectionOptions): Promise<Fo
   return await inFile(credentialsFileFrom({}, env))
 }
 
-/** Never to the address in a file: the one in the working folder may come with a repository. */
-function withToken(token: string, baseUrl: string | undefined): Found {
+/** Never the address in a file: the one in the working folder may come with a repository. */
+function baseUrlForToken(env: Io['env']): string {
+  const baseUrl = clientVariable(env, 'KEYTURN_BASE_URL')
   if (baseUrl === undefined) {
     throw new Error('KEYTURN_TOKEN is sent to the address in KEYTURN_BASE_URL and to no other: set KEYTURN_BASE_URL')
   }
-  const base_url = parseBaseUrl(baseUrl, (problem) => {
+  return parseBaseUrl(baseUrl, (problem) => {
     throw new Error(`KEYTURN_BASE_URL ${problem}`)
   })
-  return { base_url, personal_access_token: token }
 }
 
 /** @throws {Error} if a secret would go to another host in clear. */

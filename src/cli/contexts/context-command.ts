@@ -2,28 +2,21 @@
  * `keyturn context list | use | remove`: the servers that `keyturn login` has stored credentials for.
  */
 import { Command } from 'commander'
-import { confirm, type YesOption, yesOption } from '../confirm.ts'
+import { confirm } from '../confirm.ts'
 import { contextsOf } from '../connection/target.ts'
 import type { Io } from '../io.ts'
-import { type OutputOptions, printJson, withOutputOptions } from '../output.ts'
-import { formatTable } from '../table.ts'
+import { type YesOption, yesOption } from '../options.ts'
+import { type OutputOptions, printResult, withOutputOptions } from '../output.ts'
 
 /** The group of commands. */
 export function contextCommand(io: Io): Command {
-  const context = new Command('context')
-  context.addCommand(listCommand(io))
-  context.addCommand(useCommand(io))
-  context.addCommand(removeCommand(io))
-  return context
-}
-
-function listCommand(io: Io): Command {
-  return withOutputOptions(new Command('list'))
+  const group = new Command('context')
+  withOutputOptions(group.command('list'))
     .description('List all contexts by name, without their secrets. An asterisk marks the one in use.')
     .action(async (options: OutputOptions) => {
       const contexts = contextsOf(io)
       const current = await contexts.current()
-      const rows = await Promise.all(
+      const listed = await Promise.all(
         (await contexts.names()).map(async (name) => {
           const inUse = name === current
           const context = await contexts.read(name).catch(() => undefined)
@@ -32,24 +25,19 @@ function listCommand(io: Io): Command {
           return { name, inUse, baseUrl: context.base_url, ...user }
         }),
       )
-      printJson(io, options, { contexts: rows }, (heading) =>
-        formatTable(
-          ['', 'NAME', 'SERVER', 'USER'],
-          rows.map((row) => [
-            row.inUse ? '*' : '',
-            row.name,
-            ...('isReadable' in row
-              ? ['not readable', '-']
-              : [row.baseUrl, 'clientId' in row ? row.clientId : 'personal access token']),
-          ]),
-          heading,
-        ),
-      )
+      await printResult(io, options, { contexts: listed }, () => ({
+        heading: ['', 'NAME', 'SERVER', 'USER'],
+        rows: listed.map((context) => [
+          context.inUse ? '*' : '',
+          context.name,
+          ...('isReadable' in context
+            ? ['not readable', '-']
+            : [context.baseUrl, 'clientId' in context ? context.clientId : 'personal access token']),
+        ]),
+      }))
     })
-}
-
-function useCommand(io: Io): Command {
-  return new Command('use')
+  group
+    .command('use')
     .description('Choose the context that commands use unless they are given another one.')
     .argument('<context>', 'name of the context')
     .action(async (name: string) => {
@@ -58,10 +46,8 @@ function useCommand(io: Io): Command {
       await contexts.use(name)
       io.stdout.write(`${name} is in use: commands call ${base_url}\n`)
     })
-}
-
-function removeCommand(io: Io): Command {
-  return new Command('remove')
+  group
+    .command('remove')
     .description('Remove a context with its secret. The secret itself goes on working.')
     .argument('<context>', 'name of the context')
     .addOption(yesOption())
@@ -71,4 +57,5 @@ function removeCommand(io: Io): Command {
       await contexts.remove(name)
       io.stdout.write(`removed ${name}; its secret works until it is deleted at the server\n`)
     })
+  return group
 }

@@ -2,19 +2,18 @@
  * `keyturn login`: checks credentials at a server and stores them as a context.
  */
 import { resolve } from 'node:path'
-import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect'
-import { Argument, Command, InvalidArgumentError, Option } from 'commander'
+import { Code, ConnectError } from '@connectrpc/connect'
+import { Argument, Command, InvalidArgumentError } from 'commander'
 import { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
-import { parseBaseUrl } from '../../config/base-url.ts'
 import { type Caller, CONTEXT_NAME_ADVICE, type Contexts, isContextName } from '../../secret-files/contexts.ts'
 import { readCredentials } from '../../secret-files/credentials-file.ts'
-import { openApiOf } from '../api-client.ts'
+import { type Api, openApiOf } from '../api.ts'
 import { ask, readLine } from '../confirm.ts'
 import { contextsOf } from '../connection/target.ts'
 import { readTlsFiles, type TlsFiles, tlsFilesFrom } from '../connection/tls-files.ts'
+import { requestTokenOf, tokenEndpointOf } from '../connection/token-request.ts'
 import type { Io } from '../io.ts'
-import { withTlsOptions } from '../options.ts'
-import { requestTokenOf, tokenEndpointOf } from '../token-request.ts'
+import { flag, option, parseUrl, UsageError, withTlsOptions } from '../options.ts'
 
 interface LoginOptions extends TlsFiles {
   readonly name?: string
@@ -30,35 +29,33 @@ export function loginCommand(io: Io): Command {
     .option('--name <context>', 'name of the context (default: the host of the server)', parseName)
     .option('--client-id <id>', 'client ID of the user')
     .addOption(
-      new Option('--with-token', 'ask for a personal access token, instead of client credentials').conflicts(
-        'clientId',
-      ),
+      flag('--with-token', 'ask for a personal access token, instead of client credentials').conflicts('clientId'),
     )
     .addOption(
-      new Option('--credentials <file>', 'take server, client ID and secret from a credentials file').conflicts([
+      option('--credentials <file>', 'take server, client ID and secret from a credentials file').conflicts([
         'clientId',
         'withToken',
       ]),
     )
-    .action(async (url: string | undefined, options: LoginOptions, command: Command) => {
-      if ((url === undefined) === (options.credentials === undefined)) {
-        command.error('error: name the base URL of the server, or a credentials file with --credentials')
-      }
+    .action(async (url: string | undefined, options: LoginOptions) => {
+      const { credentials } = options
+      if ((url === undefined) === (credentials === undefined))
+        throw new UsageError('name the base URL of the server, or a credentials file with --credentials')
       const contexts = contextsOf(io)
-      const named = tlsFilesFrom(io, options)
-      const tls = await readTlsFiles(named)
-      const files = absolute(named)
+      const files = tlsFilesFrom(io, options)
+      const tls = await readTlsFiles(files)
       const login =
         url === undefined
-          ? await readCredentials(resolve(String(options.credentials)), { mustBeOwn: true })
+          ? await readCredentials(resolve(credentials ?? ''), { mustBeOwn: true })
           : { base_url: url, ...(await asked(io, options)) }
       const { base_url } = login
       const name = options.name ?? nameOf(base_url)
       await assertFree(contexts, name, base_url)
-      const target = { ...login, token_endpoint: await tokenEndpointOf({ ...login, tls }), tls }
+      const token_endpoint = await tokenEndpointOf({ ...login, tls })
+      const target = { ...login, token_endpoint, tls }
       if ('client_id' in target) await requestTokenOf(target, 'openid')
       else await assertTokenWorks(await openApiOf(target))
-      await contexts.write(name, { ...login, token_endpoint: target.token_endpoint, ...files })
+      await contexts.write(name, { ...login, token_endpoint, ...absolute(files) })
       await contexts.use(name)
       const who = 'client_id' in target ? target.client_id : 'a personal access token'
       io.stdout.write(`logged in to ${base_url} with ${who}; the context ${name} is in use\n`)
@@ -67,9 +64,8 @@ export function loginCommand(io: Io): Command {
 
 async function asked(io: Io, { withToken, clientId }: LoginOptions): Promise<Caller> {
   if (withToken === true) return { personal_access_token: await required(io, 'Personal access token', true) }
-  if (clientId === undefined && !io.isTerminal) {
+  if (clientId === undefined && !io.isTerminal)
     throw new Error('there is no terminal to ask for the client ID: give it with --client-id')
-  }
   return {
     client_id: clientId ?? (await required(io, 'Client ID', false)),
     client_secret: await required(io, 'Client secret', true),
@@ -87,12 +83,10 @@ async function required(io: Io, what: string, isSecret: boolean): Promise<string
 }
 
 /** A user may have no right to any call, so a refused call is proof enough. */
-async function assertTokenWorks(api: Transport): Promise<void> {
-  try {
-    await createClient(WebKeyService, api).listWebKeys({})
-  } catch (error) {
+async function assertTokenWorks(api: Api): Promise<void> {
+  await api.call(WebKeyService.method.listWebKeys, {}).catch((error: unknown) => {
     if (!(error instanceof ConnectError) || error.code !== Code.PermissionDenied) throw error
-  }
+  })
 }
 
 /** A context is replaced by a login to the same server only. */
@@ -117,12 +111,6 @@ function absolute({ ca, clientCert, clientKey }: TlsFiles) {
 /** The host, and the port if it is not that of the scheme. */
 function nameOf(baseUrl: string): string {
   return new URL(baseUrl).host.replace(/[[\]]/g, '').replaceAll(':', '-').replace(/^-+/, '')
-}
-
-function parseUrl(text: string): string {
-  return parseBaseUrl(text, (problem) => {
-    throw new InvalidArgumentError(`It ${problem}.`)
-  })
 }
 
 function parseName(text: string): string {

@@ -1,77 +1,62 @@
 /**
  * `keyturn webhooks`: where events are sent.
  */
-import { createClient, type Transport } from '@connectrpc/connect'
-import { InvalidArgumentError, Option } from 'commander'
 import { type Webhook, WebhookState } from '../../../gen/iam/event/v2/webhook_pb.js'
 import { WebhookService } from '../../../gen/iam/event/v2/webhook_service_pb.js'
-import { isUuid } from '../../domain/uuid.ts'
-import { call, type Declaration, group, list, type Parameter } from '../api-command.ts'
-import { everyItemOf } from '../pages.ts'
-import { ageOf, formatFields, formatMoment, momentOf } from '../table.ts'
-import { readTextFile } from '../text-file.ts'
-import { durationOption } from '../when.ts'
-
-interface SettingOptions {
-  readonly type?: string[]
-  readonly resource?: string[]
-  /** A file. False: none any more. */
-  readonly receiverCa?: string | false
-}
-
-interface UpdateOptions extends SettingOptions {
-  readonly name?: string
-  readonly url?: string
-  readonly allTypes?: boolean
-  readonly allResources?: boolean
-}
+import { call, type Declaration, group, list, namedFields } from '../commands.ts'
+import { certificatesFrom } from '../files.ts'
+import { named } from '../identities/references.ts'
+import { flag, option, parseHttpsUrl } from '../options.ts'
+import { formatFields } from '../output.ts'
+import { ageOf, durationOption, formatMoment } from '../times.ts'
 
 const { method: Methods } = WebhookService
 
-/** The argument for a webhook. An id is not checked: the call that uses it refuses an unknown one. */
-const WEBHOOK = { placeholder: 'webhook', description: 'name or id', resolve: resolveWebhook } satisfies Parameter
+const WEBHOOK = named('webhook', [Methods.listWebhooks, 'webhooks'], {
+  nameAndId: ({ name, webhookId }) => [name, webhookId],
+  hint: '"keyturn webhooks list" prints those that there are',
+})
 
-const SETTINGS = [
-  new Option(
+const SETTINGS = {
+  type: option<string[] | undefined>(
     '--type <types...>',
     'types of events to send; with .* at the end, all that begin so (default: all), such as keyturn.rotation.*',
   ),
-  new Option(
+  resource: option<string[] | undefined>(
     '--resource <resources...>',
     'resources about which to send events, with their parts (default: all), such as users',
   ),
-  new Option('--receiver-ca <file>', 'certificates (PEM) that are trusted for the receiver, instead of the usual ones'),
-]
+  /** False: the usual authorities again. */
+  receiverCa: option<string | false | undefined>(
+    '--receiver-ca <file>',
+    'certificates (PEM) that are trusted for the receiver, instead of the usual ones',
+  ),
+}
 
 /** The group of commands. */
-export const webhooksCommand = group('webhooks', '', [
-  list({
-    name: 'list',
+export const webhooksCommand = group('webhooks', [
+  list(Methods.listWebhooks, 'webhooks', {
     description: 'List the webhooks by name, and how far behind they are.',
-    method: Methods.listWebhooks,
-    items: 'webhooks',
     heading: ['WEBHOOK ID', 'NAME', 'STATE', 'WAITING', 'LAST SUCCESS', 'URL'],
     row: ({ webhookId, name, state, delivery, url }) => [
       webhookId,
       name,
       WebhookState[state].toLowerCase(),
       waitingOf(delivery),
-      delivery?.lastSuccessDate === undefined ? 'never' : ageOf(delivery.lastSuccessDate),
+      ageOf(delivery?.lastSuccessDate) || 'never',
       url,
     ],
   }),
-  call({
-    name: 'create',
+  call('create', Methods.createWebhook, {
     description: 'Send events to a receiver from now on, and print the signing secret, this once.',
     takes: {
       name: { description: 'lower case letters, digits and hyphens' },
-      url: { description: 'https URL of the receiver', check: parseReceiver },
+      url: { description: 'https URL of the receiver', check: parseHttpsUrl },
     },
     options: SETTINGS,
-    method: Methods.createWebhook,
-    request: async (named, { options }: { readonly options: SettingOptions }) => ({
+    request: async (named, { options }) => ({
       ...named,
-      caCertificates: (await certificatesFrom(options)) ?? '',
+      caCertificates: (await certificatesFrom(options.receiverCa)) ?? '',
       eventTypes: options.type ?? [],
       resources: options.resource ?? [],
     }),
@@ -81,55 +66,44 @@ export const webhooksCommand = group('webhooks', '', [
         ['secret', secret],
       ]),
   }),
-  call({
-    name: 'show',
+  call('show', Methods.getWebhook, {
     description: 'Print one webhook, and how delivery goes.',
     takes: { webhookId: WEBHOOK },
-    method: Methods.getWebhook,
-    text: ({ webhook }) => formatFields(fieldsOf(webhook)),
+    text: ({ webhook }) => (webhook === undefined ? '' : formatFields(fieldsOf(webhook))),
   }),
-  call({
-    name: 'update',
+  call('update', Methods.updateWebhook, {
     description: 'Change the name, the URL or what is sent. What is not named stays.',
     takes: { webhookId: WEBHOOK },
-    options: [
+    options: {
       ...SETTINGS,
-      new Option('--name <name>', 'another name'),
-      new Option('--url <url>', 'another https URL').argParser(parseReceiver),
-      new Option('--all-types', 'send events of all types again'),
-      new Option('--all-resources', 'send events about all resources again'),
-      new Option('--no-receiver-ca', 'trust the usual authorities again'),
-    ],
-    method: Methods.updateWebhook,
-    async request({ webhookId }, { options }: { readonly options: UpdateOptions }) {
-      const { name, url } = options
-      const eventTypes = options.allTypes === true ? [] : options.type
-      const resources = options.allResources === true ? [] : options.resource
-      const caCertificates = await certificatesFrom(options)
-      const named = { name, url, ca_certificates: caCertificates, event_types: eventTypes, resources }
-      const paths = Object.entries(named).flatMap(([path, value]) => (value === undefined ? [] : [path]))
-      if (paths.length === 0) throw new Error('say what to change: --name, --url, --type, --resource or --receiver-ca')
-      return {
-        webhookId,
-        name: name ?? '',
-        url: url ?? '',
-        caCertificates: caCertificates ?? '',
-        eventTypes: eventTypes ?? [],
-        resources: resources ?? [],
-        updateMask: { paths },
-      }
+      name: option('--name <name>', 'another name'),
+      url: option('--url <url>', 'another https URL').argParser(parseHttpsUrl),
+      allTypes: flag('--all-types', 'send events of all types again'),
+      allResources: flag('--all-resources', 'send events about all resources again'),
+      noReceiverCa: flag('--no-receiver-ca', 'trust the usual authorities again'),
+    },
+    async request({ webhookId }, { options: { name, url, type, allTypes, resource, allResources, receiverCa } }) {
+      const { fields, updateMask } = namedFields({
+        name,
+        url,
+        caCertificates: await certificatesFrom(receiverCa),
+        eventTypes: allTypes === true ? [] : type,
+        resources: allResources === true ? [] : resource,
+      })
+      if (updateMask.paths.length > 0) return { webhookId, ...fields, updateMask }
+      throw new Error('say what to change: --name, --url, --type, --resource or --receiver-ca')
     },
     text: (_, __, { texts }) => `updated ${texts.webhookId}`,
   }),
   enabling('enable', 'Send events again, from the one on at which it was.'),
   enabling('disable', 'Send no events until it is enabled again. They wait.'),
-  call({
-    name: 'rotate-secret',
+  call('rotate-secret', Methods.rotateWebhookSecret, {
     description: 'Replace the signing secret and print the new one, this once. For a time both sign.',
     takes: { webhookId: WEBHOOK },
-    options: [durationOption('--overlap', 'for how long the old secret signs besides, at most 7d (default: 24h)')],
-    method: Methods.rotateWebhookSecret,
-    request: (webhook, { options: { overlap } }: { readonly options: { readonly overlap?: bigint } }) => ({
+    options: {
+      overlap: durationOption('--overlap', 'for how long the old secret signs besides, at most 7d (default: 24h)'),
+    },
+    request: (webhook, { options: { overlap } }) => ({
       ...webhook,
       ...(overlap === undefined ? {} : { overlapSeconds: Number(overlap) }),
     }),
@@ -141,63 +115,32 @@ export const webhooksCommand = group('webhooks', '', [
       ])
     },
   }),
-  call({
-    name: 'test',
+  call('test', Methods.testWebhook, {
     description:
       'Send an event of the type keyturn.webhook.test now, and say what came of it. It fails if it was not delivered.',
     takes: { webhookId: WEBHOOK },
-    method: Methods.testWebhook,
-    async finish({ delivered, failure }) {
-      if (!delivered) throw new Error(`the receiver ${failure}`)
-      return undefined
+    async around(send) {
+      const response = await send()
+      if (!response.delivered) throw new Error(`the receiver ${response.failure}`)
+      return response
     },
     text: ({ eventId, durationMilliseconds }) => `delivered ${eventId} in ${durationMilliseconds} ms`,
   }),
-  call({
-    name: 'delete',
+  call('delete', Methods.deleteWebhook, {
     description: 'Delete a webhook. What waits for it is not sent.',
     takes: { webhookId: WEBHOOK },
-    method: Methods.deleteWebhook,
     question: (_, { texts }) => `Delete the webhook ${texts.webhookId}? What waits for it is not sent.`,
     text: (_, __, { texts }) => `deleted ${texts.webhookId}`,
   }),
 ])
 
 function enabling(verb: 'enable' | 'disable', description: string): Declaration {
-  return call({
-    name: verb,
+  return call(verb, Methods.updateWebhook, {
     description,
     takes: { webhookId: WEBHOOK },
-    method: Methods.updateWebhook,
     request: (webhook) => ({ ...webhook, enabled: verb === 'enable', updateMask: { paths: ['enabled'] } }),
     text: (_, __, { texts }) => `${verb}d ${texts.webhookId}`,
   })
-}
-
-/** The id of a webhook, from its exact name or id. @throws {Error} if no webhook has the name. */
-async function resolveWebhook(webhook: string, api: Transport): Promise<string> {
-  if (isUuid(webhook.toLowerCase())) return webhook.toLowerCase()
-  const client = createClient(WebhookService, api)
-  const all = await everyItemOf(
-    (page) => client.listWebhooks(page),
-    (response) => response.webhooks,
-  )
-  const found = all.find(({ name }) => name === webhook)
-  if (found !== undefined) return found.webhookId
-  throw new Error(`there is no webhook ${JSON.stringify(webhook)}: "keyturn webhooks list" prints those that there are`)
-}
-
-/** The certificates that the options name; undefined if they name none. */
-async function certificatesFrom({ receiverCa }: SettingOptions): Promise<string | undefined> {
-  if (receiverCa === undefined) return undefined
-  return receiverCa === false ? '' : await readTextFile(receiverCa)
-}
-
-/** The URL of a receiver. @throws {InvalidArgumentError} */
-function parseReceiver(text: string): string {
-  const { protocol, username, password } = URL.canParse(text) ? new URL(text) : {}
-  if (protocol === 'https:' && username === '' && password === '') return text
-  throw new InvalidArgumentError('It is an https URL without a user.')
 }
 
 function shownOnce(fields: readonly (readonly [string, string])[]): string {
@@ -209,24 +152,22 @@ function waitingOf(delivery: Webhook['delivery']): string {
   return waitingSinceDate === undefined ? '0' : `${waitingEvents} for ${ageOf(waitingSinceDate)}`
 }
 
-function fieldsOf(webhook: Webhook | undefined): [string, string][] {
-  if (webhook === undefined) return []
+function fieldsOf(webhook: Webhook): [string, string][] {
   const { delivery, eventTypes, resources, previousSecretExpirationDate: secretUntil } = webhook
-  const listed = (names: readonly string[]) => (names.length === 0 ? 'all' : names.join(' '))
   const failedAt = delivery?.lastFailureDate
   return [
     ['webhook ID', webhook.webhookId],
     ['name', webhook.name],
     ['URL', webhook.url],
     ['state', WebhookState[webhook.state].toLowerCase()],
-    ['types', listed(eventTypes)],
-    ['resources', listed(resources)],
-    ['created', momentOf(webhook.creationDate)],
-    ...(secretUntil === undefined ? [] : [['old secret until', momentOf(secretUntil)] satisfies [string, string]]),
+    ['types', eventTypes.join(' ') || 'all'],
+    ['resources', resources.join(' ') || 'all'],
+    ['created', formatMoment(webhook.creationDate)],
+    ...(secretUntil === undefined ? [] : [['old secret until', formatMoment(secretUntil)] satisfies [string, string]]),
     ['waiting', waitingOf(delivery)],
-    ['last success', momentOf(delivery?.lastSuccessDate)],
+    ['last success', formatMoment(delivery?.lastSuccessDate)],
     ['last failure', failedAt === undefined ? '-' : `${formatMoment(failedAt)} ${delivery?.lastFailure}`],
-    ['next attempt', momentOf(delivery?.nextAttemptDate)],
+    ['next attempt', formatMoment(delivery?.nextAttemptDate)],
     ['given up', String(delivery?.givenUpEvents ?? 0)],
     ['expired', String(delivery?.expiredEvents ?? 0)],
   ]

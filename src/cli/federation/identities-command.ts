@@ -1,78 +1,68 @@
 /**
  * `keyturn federation identities list | add | remove`: the JWTs that a user may prove itself with.
  */
-import type { Transport } from '@connectrpc/connect'
-import { InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import { FederatedIdentityService } from '../../../gen/iam/federation/v2/federated_identity_service_pb.js'
 import { isUuid } from '../../domain/uuid.ts'
-import { call, group, list } from '../api-command.ts'
+import { call, group, list } from '../commands.ts'
 import { USER } from '../identities/references.ts'
-import { ageOf } from '../table.ts'
-import { resolveIssuer } from './trusted-issuers.ts'
+import { option } from '../options.ts'
+import { ageOf } from '../times.ts'
+import { ISSUER } from './issuer-options.ts'
 
 interface Claim {
   readonly pointer: string
   readonly value: string
 }
 
-interface Added {
-  readonly api: Transport
-  readonly options: {
-    readonly issuer: string
-    readonly subject: string
-    readonly audience?: string
-    readonly claim: readonly Claim[]
-  }
-}
-
 const { method: Methods } = FederatedIdentityService
 
 /** The group of commands. */
-export const identitiesCommand = group('identities', 'The JWTs of trusted issuers that a user may prove itself with.', [
-  list({
-    name: 'list',
-    description: 'List the federated identities of a user, oldest first.',
-    takes: { userId: USER },
-    method: Methods.listFederatedIdentities,
-    items: 'identities',
-    heading: ['IDENTITY ID', 'ISSUER ID', 'SUBJECT', 'CLAIMS', 'AGE'],
-    row: ({ identityId, issuerId, subject, claims, creationDate }) => [
-      identityId,
-      issuerId,
-      subject,
-      claims.map(({ pointer, value }) => `${pointer}=${value}`).join(' '),
-      ageOf(creationDate),
-    ],
-  }),
-  call({
-    name: 'add',
-    description:
-      'Let a user prove itself with JWTs of a trusted issuer. Every value must be equal; there are no patterns.',
-    takes: { userId: USER },
-    options: [
-      new Option('--issuer <issuer>', 'name or id of the trusted issuer').makeOptionMandatory(),
-      new Option('--subject <sub>', 'the exact sub of the JWTs').makeOptionMandatory(),
-      new Option('--audience <aud>', 'the one aud of the JWTs; default: the issuer of this service'),
-      new Option('--claim <pointer=value>', 'a claim that the JWTs must have, by JSON pointer; can be repeated')
-        .default([])
-        .argParser((text: string, before: readonly Claim[]) => [...before, parseClaim(text)]),
-    ],
-    method: Methods.addFederatedIdentity,
-    async request({ userId }, { api, options }: Added) {
-      const { issuer, subject, audience = '', claim } = options
-      return { userId, issuerId: await resolveIssuer(issuer, api), subject, audience, claims: [...claim] }
-    },
-    text: ({ identity }) => `added ${identity?.identityId}`,
-  }),
-  call({
-    name: 'remove',
-    description: 'Remove a federated identity. JWTs that fit it are refused.',
-    takes: { userId: USER, identityId: { resolve: identityIdIn } },
-    method: Methods.removeFederatedIdentity,
-    question: ({ identityId }) => `Remove the federated identity ${identityId}? JWTs that fit it are refused then.`,
-    text: (_, { identityId }) => `removed ${identityId}`,
-  }),
-])
+export const identitiesCommand = group(
+  'identities',
+  [
+    list(Methods.listFederatedIdentities, 'identities', {
+      description: 'List the federated identities of a user, oldest first.',
+      takes: { userId: USER },
+      heading: ['IDENTITY ID', 'ISSUER ID', 'SUBJECT', 'CLAIMS', 'AGE'],
+      row: ({ identityId, issuerId, subject, claims, creationDate }) => [
+        identityId,
+        issuerId,
+        subject,
+        claims.map(({ pointer, value }) => `${pointer}=${value}`).join(' '),
+        ageOf(creationDate),
+      ],
+    }),
+    call('add', Methods.addFederatedIdentity, {
+      description:
+        'Let a user prove itself with JWTs of a trusted issuer. Every value must be equal; there are no patterns.',
+      takes: { userId: USER },
+      options: {
+        issuer: option<string>('--issuer <issuer>', 'name or id of the trusted issuer').makeOptionMandatory(),
+        subject: option<string>('--subject <sub>', 'the exact sub of the JWTs').makeOptionMandatory(),
+        audience: option('--audience <aud>', 'the one aud of the JWTs; default: the issuer of this service'),
+        claim: option<Claim[]>(
+          '--claim <pointer=value>',
+          'a claim that the JWTs must have, by JSON pointer; can be repeated',
+        )
+          .default([])
+          .argParser((text: string, before: readonly Claim[]) => [...before, parseClaim(text)]),
+      },
+      async request({ userId }, { api, options }) {
+        const { issuer, subject, audience = '', claim: claims } = options
+        return { userId, issuerId: await ISSUER.resolve(issuer, api), subject, audience, claims }
+      },
+      text: ({ identity }) => `added ${identity?.identityId}`,
+    }),
+    call('remove', Methods.removeFederatedIdentity, {
+      description: 'Remove a federated identity. JWTs that fit it are refused.',
+      takes: { userId: USER, identityId: { resolve: identityIdIn } },
+      question: ({ identityId }) => `Remove the federated identity ${identityId}? JWTs that fit it are refused then.`,
+      text: (_, { identityId }) => `removed ${identityId}`,
+    }),
+  ],
+  'The JWTs of trusted issuers that a user may prove itself with.',
+)
 
 function identityIdIn(text: string): string {
   if (isUuid(text.toLowerCase())) return text

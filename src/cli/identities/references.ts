@@ -1,34 +1,58 @@
 /**
- * References to resources in arguments: a project by its name or id, a user by its id, its client ID or `name@project`.
+ * References to resources in arguments: by name or id, and a user by its id, its client ID or `name@project`.
  */
-import { createClient, type Transport } from '@connectrpc/connect'
+import type { DescMessage, DescMethodUnary, MessageShape } from '@bufbuild/protobuf'
 import { InvalidArgumentError } from 'commander'
 import { ProjectService } from '../../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
 import { splitClientId } from '../../domain/identities/client-id.ts'
 import { isUuid } from '../../domain/uuid.ts'
-import type { Parameter } from '../api-command.ts'
-import { everyItemOf, itemsOf } from '../pages.ts'
+import type { Api, ItemOf } from '../api.ts'
+import type { Parameter } from '../commands.ts'
 
-/** A user as an argument names it. */
-export type UserReference =
-  | { readonly kind: 'id'; readonly userId: string }
-  | { readonly kind: 'name'; readonly name: string; readonly project?: string }
+/** How resources of a kind are found by their names. */
+interface Named<Item> {
+  readonly nameAndId: (item: Item) => readonly [name: string, id: string]
+  /** Where to find the names. */
+  readonly hint: string
+}
 
-/** The argument for a user. */
+/** An argument that names a resource. An id is not checked: the call that uses it refuses an unknown one. */
+export function named<Input extends DescMessage, Output extends DescMessage, Items extends keyof MessageShape<Output>>(
+  kind: string,
+  [method, items]: readonly [DescMethodUnary<Input, Output>, Items],
+  { nameAndId, hint }: Named<ItemOf<MessageShape<Output>[Items]>>,
+) {
+  return {
+    placeholder: kind.slice(kind.lastIndexOf(' ') + 1),
+    description: 'name or id',
+    async resolve(text: string, api: Api): Promise<string> {
+      if (isUuid(text.toLowerCase())) return text.toLowerCase()
+      for await (const item of api.items(method, items)) {
+        const [name, id] = nameAndId(item)
+        if (name === text) return id
+      }
+      throw new Error(`there is no ${kind} ${JSON.stringify(text)}: ${hint}`)
+    },
+  } satisfies Parameter
+}
+
+export const PROJECT = named('project', [ProjectService.method.listProjects, 'projects'], {
+  nameAndId: ({ name, projectId }) => [name, projectId],
+  hint: '"keyturn projects list" prints those that exist',
+})
+
 export const USER = {
   placeholder: 'user',
   description: 'user id, client ID or name@project',
   check: userIn,
-  resolve: (text: string, api: Transport) => resolveUser(api, userIn(text)),
+  resolve: (text: string, api: Api) => resolveUser(api, userIn(text)),
 } satisfies Parameter
 
-/** The argument for a project. */
-export const PROJECT = {
-  placeholder: 'project',
-  description: 'name or id',
-  resolve: (text: string, api: Transport) => resolveProject(api, text),
-} satisfies Parameter
+/** A user as an argument names it. */
+type UserReference =
+  | { readonly kind: 'id'; readonly userId: string }
+  | { readonly kind: 'name'; readonly name: string; readonly project?: string }
 
 /** @throws {InvalidArgumentError} for a text that names no user. */
 function userIn(text: string): UserReference {
@@ -54,17 +78,13 @@ export function parseUser(text: string): UserReference | undefined {
  *
  * @throws {Error} if no user has the name, or several have. An id is not checked: the call that uses it refuses an unknown one.
  */
-export async function resolveUser(api: Transport, reference: UserReference): Promise<string> {
+export async function resolveUser(api: Api, reference: UserReference): Promise<string> {
   if (reference.kind === 'id') return reference.userId
   const { name, project } = reference
-  const projectId = project === undefined ? '' : await resolveProject(api, project)
-  const client = createClient(ServiceUserService, api)
-  const found = await everyItemOf(
-    (page) => client.listServiceUsers({ projectId, search: name, ...page }),
-    (response) => response.serviceUsers,
-  )
-  const named = found.filter((user) => user.name === name)
-  const [user] = named
+  const projectId = project === undefined ? '' : await PROJECT.resolve(project, api)
+  const request = { projectId, search: name }
+  const found = await api.all(ServiceUserService.method.listServiceUsers, 'serviceUsers', request)
+  const [user, ...others] = found.filter((each) => each.name === name)
   const quoted = JSON.stringify(name)
   if (user === undefined) {
     throw new Error(
@@ -73,26 +93,8 @@ export async function resolveUser(api: Transport, reference: UserReference): Pro
         : `there is no service user ${quoted} in the project ${project}: "keyturn users list --project ${project}" prints those that exist`,
     )
   }
-  if (named.length === 1) return user.userId
+  if (others.length === 0) return user.userId
   const of = project === undefined ? '' : ` of the project ${project}`
-  const ids = named.map(({ clientId }) => clientId).join(' or ')
-  throw new Error(`${named.length} service users${of} have the name ${quoted}: use the client ID, ${ids}`)
-}
-
-/**
- * The id of a project, from its name or id.
- *
- * @throws {Error} if no project has the name. An id is not checked: the call that uses it refuses an unknown one.
- */
-export async function resolveProject(api: Transport, project: string): Promise<string> {
-  if (isUuid(project.toLowerCase())) return project.toLowerCase()
-  const client = createClient(ProjectService, api)
-  const projects = itemsOf(
-    (page) => client.listProjects(page),
-    (response) => response.projects,
-  )
-  for await (const { projectId, name } of projects) {
-    if (name === project) return projectId
-  }
-  throw new Error(`there is no project ${JSON.stringify(project)}: "keyturn projects list" prints those that exist`)
+  const ids = [user, ...others].map(({ clientId }) => clientId).join(' or ')
+  throw new Error(`${others.length + 1} service users${of} have the name ${quoted}: use the client ID, ${ids}`)
 }

@@ -1,89 +1,67 @@
 /**
  * The kind of a key on the command line: `rsa`, `ecdsa` or `ed25519`, with the options of the first two.
  */
-import type { MessageInitShape } from '@bufbuild/protobuf'
-import type { Transport } from '@connectrpc/connect'
-import { type Command, Option } from 'commander'
-import {
-  EcdsaCurve,
-  RsaBits,
-  RsaHasher,
-  type WebKeyConfig,
-  type WebKeyConfigSchema,
-} from '../../../gen/iam/webkey/v2/web_key_pb.js'
+import type { Command } from 'commander'
+import { EcdsaCurve, RsaBits, RsaHasher, type WebKeyConfig } from '../../../gen/iam/webkey/v2/web_key_pb.js'
 import { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { algorithmWarnings } from '../../domain/keys/algorithm-warnings.ts'
-import { algorithmOf, DEFAULT_WEB_KEY_CONFIG, type KeyAlgorithm } from '../../domain/keys/key-algorithm.ts'
-import { invoke } from '../api-command.ts'
-import { confirm, type YesOption, yesOption } from '../confirm.ts'
+import { algorithmOf, DEFAULT_WEB_KEY_CONFIG } from '../../domain/keys/key-algorithm.ts'
+import type { Api } from '../api.ts'
+import { confirm } from '../confirm.ts'
 import type { Io } from '../io.ts'
+import { type Chosen, option, UsageError, yesOption } from '../options.ts'
 import { printWarnings } from '../output.ts'
 
-/** The names of the kinds. */
 export const KINDS = ['rsa', 'ecdsa', 'ed25519'] as const
 
-/** The name of a kind. */
 export type Kind = (typeof KINDS)[number]
 
-const BITS = { 2048: RsaBits.RSA_BITS_2048, 3072: RsaBits.RSA_BITS_3072, 4096: RsaBits.RSA_BITS_4096 } as const
-const HASHERS = { SHA256: RsaHasher.SHA256, SHA384: RsaHasher.SHA384, SHA512: RsaHasher.SHA512 } as const
-const CURVES = { P256: EcdsaCurve.P256, P384: EcdsaCurve.P384, P521: EcdsaCurve.P521 } as const
+const HASHERS = { SHA256: 'sha256', SHA384: 'sha384', SHA512: 'sha512' } as const
+const CURVES = { P256: 'P-256', P384: 'P-384', P521: 'P-521' } as const
 
-const HASHES = { SHA256: 'sha256', SHA384: 'sha384', SHA512: 'sha512' } as const
-const EC_CURVES = { P256: 'P-256', P384: 'P-384', P521: 'P-521' } as const
-
-/** The options of a kind. */
-export interface KindOptions extends YesOption {
-  readonly bits: keyof typeof BITS
-  readonly hasher: keyof typeof HASHERS
-  readonly curve: keyof typeof CURVES
+/** The options of all kinds, and the one that confirms. */
+export const KIND_OPTIONS = {
+  bits: option<'2048' | '3072' | '4096'>('--bits <bits>', 'length of an RSA key')
+    .choices(['2048', '3072', '4096'])
+    .default('2048'),
+  hasher: option<keyof typeof HASHERS>('--hasher <hash>', 'hash of an RSA key')
+    .choices(Object.keys(HASHERS))
+    .default('SHA256'),
+  curve: option<keyof typeof CURVES>('--curve <curve>', 'curve of an ECDSA key')
+    .choices(Object.keys(CURVES))
+    .default('P256'),
+  yes: yesOption('do not ask before the first key of an algorithm'),
 }
+
+type KindOptions = Chosen<typeof KIND_OPTIONS>
 
 /** The options by the kind that they belong to. */
 const OPTIONS_OF: Readonly<Record<Kind, readonly string[]>> = { rsa: ['bits', 'hasher'], ecdsa: ['curve'], ed25519: [] }
 
-/** The options of all kinds, and the one that confirms. */
-export const KIND_OPTIONS = [
-  new Option('--bits <bits>', 'length of an RSA key').choices(Object.keys(BITS)).default('2048'),
-  new Option('--hasher <hash>', 'hash of an RSA key').choices(Object.keys(HASHERS)).default('SHA256'),
-  new Option('--curve <curve>', 'curve of an ECDSA key').choices(Object.keys(CURVES)).default('P256'),
-  yesOption('do not ask before the first key of an algorithm'),
-]
-
-/** Ends the command with a usage error if an option of another kind is given: it would be ignored. @param kind Undefined: none is named. */
+/** @param kind Undefined: none is named. @throws {UsageError} if an option of another kind is given: it would be ignored. */
 export function assertOptionsOfKind(command: Command, kind: Kind | undefined): void {
   const own = kind === undefined ? [] : OPTIONS_OF[kind]
   const all = Object.values(OPTIONS_OF).flat()
   const [foreign] = all.filter((name) => command.getOptionValueSource(name) === 'cli' && !own.includes(name))
   if (foreign === undefined) return
-  if (kind === undefined) command.error('error: --bits, --hasher and --curve need --kind, whose options they are')
+  if (kind === undefined) throw new UsageError('--bits, --hasher and --curve need --kind, whose options they are')
   const owner = KINDS.find((candidate) => OPTIONS_OF[candidate].includes(foreign))
-  command.error(`error: --${foreign} is an option of ${owner} keys, and this is a key of the kind ${kind}`)
+  throw new UsageError(`--${foreign} is an option of ${owner} keys, and this is a key of the kind ${kind}`)
 }
 
-/** The configuration of a kind with its options. */
-export function configOf(
-  kind: string,
-  { bits, hasher, curve }: KindOptions,
-): MessageInitShape<typeof WebKeyConfigSchema> {
+/** A kind with its options, as the API takes it, and its algorithm. */
+export function keyKindOf(kind: string, { bits, hasher, curve }: KindOptions) {
   switch (kind) {
-    case 'ecdsa':
-      return { config: { case: 'ecdsa', value: { curve: CURVES[curve] } } }
+    case 'ecdsa': {
+      const config = { case: 'ecdsa', value: { curve: EcdsaCurve[curve] } } as const
+      return { algorithm: algorithmOf({ kind, curve: CURVES[curve] }), config: { config } }
+    }
     case 'ed25519':
-      return { config: { case: 'ed25519', value: {} } }
-    default:
-      return { config: { case: 'rsa', value: { bits: BITS[bits], hasher: HASHERS[hasher] } } }
-  }
-}
-
-function algorithmOfKind(kind: string, { hasher, curve }: KindOptions): KeyAlgorithm {
-  switch (kind) {
-    case 'ecdsa':
-      return algorithmOf({ kind, curve: EC_CURVES[curve] })
-    case 'ed25519':
-      return algorithmOf({ kind })
-    default:
-      return algorithmOf({ ...DEFAULT_WEB_KEY_CONFIG, hasher: HASHES[hasher] })
+      return { algorithm: algorithmOf({ kind }), config: { config: { case: 'ed25519', value: {} } } } as const
+    default: {
+      const config = { case: 'rsa', value: { bits: RsaBits[`RSA_BITS_${bits}`], hasher: RsaHasher[hasher] } } as const
+      return { algorithm: algorithmOf({ ...DEFAULT_WEB_KEY_CONFIG, hasher: HASHERS[hasher] }), config: { config } }
+    }
   }
 }
 
@@ -95,12 +73,12 @@ function algorithmOfKind(kind: string, { hasher, curve }: KindOptions): KeyAlgor
  */
 export async function confirmAlgorithm(
   kind: string,
-  { io, api, options }: { readonly io: Io; readonly api: Transport; readonly options: KindOptions },
+  { io, api, options }: { readonly io: Io; readonly api: Api; readonly options: KindOptions },
   question: string,
 ): Promise<readonly string[]> {
   if (options.yes === true || !io.isTerminal) return []
-  const { webKeys } = await invoke(api, WebKeyService.method.listWebKeys, {})
-  const warnings = algorithmWarnings(algorithmOfKind(kind, options), webKeys)
+  const { webKeys } = await api.call(WebKeyService.method.listWebKeys, {})
+  const warnings = algorithmWarnings(keyKindOf(kind, options).algorithm, webKeys)
   if (warnings.length === 0) return []
   printWarnings(io, warnings)
   await confirm(io, {}, question)
@@ -108,20 +86,13 @@ export async function confirmAlgorithm(
 }
 
 /** A configuration as text, for example `rsa 2048 SHA256`. */
-export function formatKind(wire: WebKeyConfig | undefined): string {
-  const config = wire?.config
-  switch (config?.case) {
+export function formatKind({ config }: Pick<WebKeyConfig, 'config'>): string {
+  switch (config.case) {
     case 'rsa':
-      return `rsa ${nameIn(BITS, config.value.bits)} ${nameIn(HASHERS, config.value.hasher)}`
+      return `rsa ${RsaBits[config.value.bits]?.replace('RSA_BITS_', '')} ${RsaHasher[config.value.hasher]}`
     case 'ecdsa':
-      return `ecdsa ${nameIn(CURVES, config.value.curve)}`
-    case 'ed25519':
-      return 'ed25519'
+      return `ecdsa ${EcdsaCurve[config.value.curve]}`
     default:
-      return ''
+      return config.case ?? ''
   }
-}
-
-function nameIn(names: Readonly<Record<string, number>>, value: number): string {
-  return Object.entries(names).find(([, number]) => number === value)?.[0] ?? ''
 }

@@ -1,30 +1,21 @@
 /**
  * `keyturn keys`: the keys that sign tokens.
  */
-import { timestampDate } from '@bufbuild/protobuf/wkt'
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt'
+import { InstanceService } from '../../../gen/iam/instance/v2/instance_service_pb.js'
 import { type RotationStep, RotationStepKind } from '../../../gen/iam/webkey/v2/rotation_pb.js'
 import { type WebKey, WebKeyState } from '../../../gen/iam/webkey/v2/web_key_pb.js'
-import { RotateWebKeyResponseSchema, WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { earlyActivationWarning } from '../../domain/keys/publication.ts'
-import { openApi } from '../api-client.ts'
-import { call, group, invoke, print } from '../api-command.ts'
-import type { Io } from '../io.ts'
-import { type RemoteOptions, withRemoteOptions } from '../options.ts'
+import type { Api } from '../api.ts'
+import { call, group } from '../commands.ts'
+import { confirm } from '../confirm.ts'
+import { flag, option, wholeNumber, yesOption } from '../options.ts'
 import { printWarnings } from '../output.ts'
-import { ageOf, formatMoment, formatTable, timeLeft } from '../table.ts'
-import {
-  assertOptionsOfKind,
-  configOf,
-  confirmAlgorithm,
-  KIND_OPTIONS,
-  KINDS,
-  type Kind,
-  type KindOptions,
-} from './key-kind.ts'
-import { deleteKeyCommand } from './keys-delete-command.ts'
+import { ageOf, formatMoment, timeLeft } from '../times.ts'
+import { assertOptionsOfKind, confirmAlgorithm, KIND_OPTIONS, KINDS, type Kind, keyKindOf } from './key-kind.ts'
 import { keyPolicyCommand } from './keys-policy-command.ts'
-import { rotateAndWait } from './rotation-wait.ts'
+import { rotateCommand } from './keys-rotate-command.ts'
 
 /** The effect of a step on its key, in the column NEXT. */
 const EFFECTS: Record<RotationStepKind, string> = {
@@ -51,18 +42,17 @@ const STATES_WITH_REVOKED = [WebKeyState.INITIAL, WebKeyState.ACTIVE, WebKeyStat
 
 const { method: Methods } = WebKeyService
 
+/** The greatest lifetime of a token that a server can be configured with, in seconds. */
+const GREATEST_LIFETIME = 86_400
+
 /** The group of commands. */
-export const keysCommand = group('keys', '', [
-  call({
-    name: 'list',
+export const keysCommand = group('keys', [
+  call('list', Methods.listWebKeys, {
     description: 'List all keys, oldest first, and what happens to each next.',
-    options: [new Option('--revoked', 'also list revoked keys')],
-    method: Methods.listWebKeys,
-    request: (_, { options }: { readonly options: { readonly revoked?: true } }) => ({
-      states: options.revoked === true ? STATES_WITH_REVOKED : [],
-    }),
-    async text({ webKeys }, _, { api, heading }) {
-      const { steps } = await invoke(api, Methods.getRotationSchedule, { count: STEPS_READ })
+    options: { revoked: flag('--revoked', 'also list revoked keys') },
+    request: (_, { options }) => ({ states: options.revoked === true ? STATES_WITH_REVOKED : [] }),
+    async text({ webKeys }, _, { api }) {
+      const { steps } = await api.call(Methods.getRotationSchedule, { count: STEPS_READ })
       const rows = webKeys.map((key) => [
         key.keyId,
         key.algorithm,
@@ -70,38 +60,50 @@ export const keysCommand = group('keys', '', [
         ageOf(key.creationDate),
         nextOf(key, steps),
       ])
-      return formatTable(['KEY ID', 'ALGORITHM', 'STATE', 'AGE', 'NEXT'], rows, heading)
+      return { heading: ['KEY ID', 'ALGORITHM', 'STATE', 'AGE', 'NEXT'], rows }
     },
   }),
-  call({
-    name: 'create',
+  call('create', Methods.createWebKey, {
     description: 'Create a key. It is published at once and signs when it is activated.',
     takes: { kind: { description: 'kind of key', choices: KINDS, fallback: 'rsa' } },
     options: KIND_OPTIONS,
-    check: (_options: KindOptions, command, { kind }) => assertOptionsOfKind(command, kind as Kind),
-    method: Methods.createWebKey,
-    request: ({ kind }, { options }) => ({ config: configOf(kind, options) }),
-    warn: ({ kind }, called) => confirmAlgorithm(kind, called, 'Create the key?'),
+    check: (_, { kind }, command) => assertOptionsOfKind(command, kind as Kind),
+    request: ({ kind }, { options }) => ({ config: keyKindOf(kind, options).config }),
+    around: async (send, { kind }, called) => await send(await confirmAlgorithm(kind, called, 'Create the key?')),
     text: ({ webKey }) => `created ${webKey?.keyId} (${webKey?.algorithm}), initial`,
   }),
-  call({
-    name: 'activate',
+  call('activate', Methods.activateWebKey, {
     description: 'Make a key sign all new tokens. The key that was active becomes inactive.',
     takes: { keyId: {} },
-    method: Methods.activateWebKey,
-    async finish({ knownFrom }, _, { io }) {
+    async around(send, _, { io }) {
+      const response = await send()
+      const { knownFrom } = response
       if (knownFrom !== undefined) printWarnings(io, [earlyActivationWarning(timestampDate(knownFrom))])
-      return undefined
+      return response
     },
     text: ({ webKey }) => `activated ${webKey?.keyId}: it signs all new tokens`,
   }),
-  deleteKeyCommand,
+  call('delete', Methods.deleteWebKey, {
+    description: 'Delete an inactive key. Tokens that it signed stop being valid.',
+    takes: { keyId: {} },
+    options: { yes: yesOption() },
+    async around(send, { keyId }, { io, api, options }) {
+      const until = await tokensLiveUntil(api, keyId)
+      if (until !== undefined && until.getTime() > Date.now()) {
+        const moment = formatMoment(timestampFromDate(until))
+        printWarnings(io, [
+          `tokens that the key signed may be in use until ${moment}: without it verifiers refuse them`,
+        ])
+      }
+      await confirm(io, options, `Delete the key ${keyId}?`)
+      return await send()
+    },
+    text: (_, { keyId }) => `deleted ${keyId}`,
+  }),
   rotateCommand,
-  call({
-    name: 'revoke',
+  call('revoke', Methods.revokeWebKey, {
     description: 'Stop trusting a key that has leaked, at once and for good. If it is active, another takes over.',
     takes: { keyId: {} },
-    method: Methods.revokeWebKey,
     question: ({ keyId }) => `Revoke the key ${keyId} for good? All tokens that it signed are refused then.`,
     text: ({ activeWebKey, trustedUntil }, { keyId }) =>
       [
@@ -112,47 +114,33 @@ export const keysCommand = group('keys', '', [
           : [`Verifiers that have copied the key set may accept them until ${formatMoment(trustedUntil)}.`]),
       ].join('\n'),
   }),
-  call({
-    name: 'schedule',
+  call('schedule', Methods.getRotationSchedule, {
     description: 'Print the scheduled steps of the rotation.',
-    options: [new Option('--count <n>', 'how many steps, 1 to 100').argParser(parseCount).default(10)],
-    method: Methods.getRotationSchedule,
-    request: (_, { options }: { readonly options: { readonly count: number } }) => ({ count: options.count }),
-    text({ steps }, _, { heading }) {
+    options: {
+      count: option<number>('--count <n>', 'how many steps, 1 to 100').argParser(wholeNumber(1, 100)).default(10),
+    },
+    request: (_, { options: { count } }) => ({ count }),
+    text({ steps }) {
       if (steps.length === 0) return 'Nothing happens by itself: rotation is off, or there is no room for another key.'
       const rows = steps.map(({ date, kind, keyId }) => [
-        date === undefined ? '' : formatMoment(date),
+        formatMoment(date),
         timeLeft(date),
         STEPS[kind],
         keyId === '' ? 'to be created' : keyId,
       ])
-      return formatTable(['WHEN', 'IN', 'WHAT', 'KEY ID'], rows, heading)
+      return { heading: ['WHEN', 'IN', 'WHAT', 'KEY ID'], rows }
     },
   }),
   keyPolicyCommand,
 ])
 
-function rotateCommand(io: Io): Command {
-  return withRemoteOptions(new Command('rotate'))
-    .description('Rotate now: the standby key takes over, or a new one as soon as verifiers know it.')
-    .option('--wait', 'wait until the new key signs')
-    .action(async (options: RemoteOptions & { readonly wait?: true }) => {
-      const api = await openApi(io, options)
-      const response =
-        options.wait === true ? await rotateAndWait(io, api) : await invoke(api, Methods.rotateWebKey, {})
-      const { done, rotationDate, webKey } = response
-      await print({ io, options }, RotateWebKeyResponseSchema, response, () => {
-        const key = webKey?.keyId ?? 'a key that is being created'
-        if (done || rotationDate === undefined) return `rotated: ${key} signs all new tokens`
-        return `${key} signs all new tokens from ${formatMoment(rotationDate)} on, when verifiers know it`
-      })
-    })
-}
-
-function parseCount(text: string): number {
-  const count = Number(text)
-  if (/^\d+$/.test(text) && count >= 1 && count <= 100) return count
-  throw new InvalidArgumentError('Write a whole number, 1 to 100.')
+/** When the last token expires that the key has signed. Undefined if it has signed none, signs now, or does not exist. */
+async function tokensLiveUntil(api: Api, keyId: string): Promise<Date | undefined> {
+  const { webKey } = await api.call(Methods.getWebKey, { keyId }).catch(() => ({ webKey: undefined }))
+  if (webKey?.deactivationDate === undefined || webKey.revocationDate !== undefined) return undefined
+  const { instance } = await api.call(InstanceService.method.getInstance, {}).catch(() => ({ instance: undefined }))
+  const lifetime = instance?.settings.find(({ name }) => name === 'KEYTURN_TOKEN_LIFETIME')?.value
+  return new Date(timestampDate(webKey.deactivationDate).getTime() + (Number(lifetime) || GREATEST_LIFETIME) * 1000)
 }
 
 /** The next step for a key. For the active key it is the activation of another one. */

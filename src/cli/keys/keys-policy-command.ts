@@ -1,69 +1,59 @@
 /**
  * `keyturn keys policy show | set`: the policy of automatic rotation.
  */
-import type { MessageInitShape } from '@bufbuild/protobuf'
-import { Option } from 'commander'
-import type { RotationPolicy, RotationPolicySchema } from '../../../gen/iam/webkey/v2/rotation_pb.js'
+import type { RotationPolicy } from '../../../gen/iam/webkey/v2/rotation_pb.js'
 import { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
-import { call, type Declaration, group } from '../api-command.ts'
-import { refusalReasonOf, withMessage } from '../api-error.ts'
-import { formatFields } from '../table.ts'
-import { durationOption, formatDuration, formatSeconds } from '../when.ts'
+import { rewording } from '../api.ts'
+import { call, type Declaration, group, namedFields } from '../commands.ts'
+import { type Chosen, option, UsageError } from '../options.ts'
+import { formatFields } from '../output.ts'
+import { durationOption, formatDuration } from '../times.ts'
 import {
   assertOptionsOfKind,
-  configOf,
   confirmAlgorithm,
   formatKind,
   KIND_OPTIONS,
   KINDS,
   type Kind,
-  type KindOptions,
+  keyKindOf,
 } from './key-kind.ts'
 
-interface SetOptions extends KindOptions {
-  readonly rotation?: 'on' | 'off'
-  readonly kind?: Kind
-  readonly interval?: bigint
-  readonly publishAhead?: bigint
-  readonly retention?: bigint
-  readonly rollbackWindow?: bigint
-  readonly standby?: 'on' | 'off'
-}
+type Switch = 'on' | 'off' | undefined
 
 const { method: Methods } = WebKeyService
 
-const SHOW = call({
-  name: 'show',
+const SHOW = call('show', Methods.getRotationPolicy, {
   description: 'Print the rotation policy.',
-  method: Methods.getRotationPolicy,
   text: ({ policy }) => describe(policy),
 })
 
-const SET = call({
-  name: 'set',
+const SET_OPTIONS = {
+  rotation: option<Switch>('--rotation <switch>', 'whether keys rotate by themselves').choices(['on', 'off']),
+  kind: option<Kind | undefined>('--kind <kind>', 'kind of key, with the options below').choices(KINDS),
+  ...KIND_OPTIONS,
+  interval: durationOption('--interval', 'how long a key signs'),
+  publishAhead: durationOption('--publish-ahead', 'how long before it signs a key is published'),
+  retention: durationOption('--retention', 'how long after it has signed a key is published'),
+  rollbackWindow: durationOption('--rollback-window', 'how long after it has signed a key can be activated again'),
+  standby: option<Switch>('--standby <switch>', 'whether the next key is always published').choices(['on', 'off']),
+}
+
+const SET = call('set', Methods.updateRotationPolicy, {
   description: 'Change the rotation policy: only what is named.',
-  options: [
-    new Option('--rotation <switch>', 'whether keys rotate by themselves').choices(['on', 'off']),
-    new Option('--kind <kind>', 'kind of key, with the options below').choices(KINDS),
-    ...KIND_OPTIONS,
-    durationOption('--interval', 'how long a key signs'),
-    durationOption('--publish-ahead', 'how long before it signs a key is published'),
-    durationOption('--retention', 'how long after it has signed a key is published'),
-    durationOption('--rollback-window', 'how long after it has signed a key can be activated again'),
-    new Option('--standby <switch>', 'whether the next key is always published').choices(['on', 'off']),
-  ],
-  check(options: SetOptions, command) {
+  options: SET_OPTIONS,
+  check(options, _, command) {
     assertOptionsOfKind(command, options.kind)
-    if (changesOf(options).paths.length === 0) command.error('error: name what to change')
+    if (changesOf(options).updateMask.paths.length === 0) throw new UsageError('name what to change')
   },
-  method: Methods.updateRotationPolicy,
-  request(_, { options }: { readonly options: SetOptions }) {
-    const { policy, paths } = changesOf(options)
-    return { policy, updateMask: { paths } }
+  request(_, { options }) {
+    const { fields: policy, updateMask } = changesOf(options)
+    return { policy, updateMask }
   },
-  warn: async (_, called) =>
-    called.options.kind === undefined ? [] : await confirmAlgorithm(called.options.kind, called, 'Change the policy?'),
-  reword: inOptions,
+  async around(send, _, called) {
+    const { kind } = called.options
+    const warned = kind === undefined ? [] : await confirmAlgorithm(kind, called, 'Change the policy?')
+    return await rewording(send(warned), inOptions)
+  },
   text: ({ policy }) => describe(policy),
 })
 
@@ -71,29 +61,24 @@ const SET = call({
 export const keyPolicyCommand: Declaration = (io) =>
   group(
     'policy',
-    'Show or change how keys rotate by themselves.',
     [],
+    'Show or change how keys rotate by themselves.',
   )(io)
     .addCommand(SHOW(io), { isDefault: true })
     .addCommand(SET(io))
 
-function changesOf(options: SetOptions): { policy: MessageInitShape<typeof RotationPolicySchema>; paths: string[] } {
+function changesOf(options: Chosen<typeof SET_OPTIONS>) {
   const { rotation, kind, interval, publishAhead, retention, rollbackWindow, standby } = options
-  const seconds = (value: bigint | undefined) => (value === undefined ? undefined : { seconds: value })
-  const changes = {
-    enabled: rotation === undefined ? undefined : rotation === 'on',
-    config: kind === undefined ? undefined : configOf(kind, options),
-    rotationInterval: seconds(interval),
-    publishAhead: seconds(publishAhead),
-    retention: seconds(retention),
-    rollbackWindow: seconds(rollbackWindow),
-    keepStandby: standby === undefined ? undefined : standby === 'on',
-  }
-  const named = Object.entries(changes).filter(([, value]) => value !== undefined)
-  return {
-    policy: Object.fromEntries(named),
-    paths: named.map(([field]) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),
-  }
+  const time = (seconds: bigint | undefined) => (seconds === undefined ? undefined : { seconds })
+  return namedFields({
+    enabled: rotation && rotation === 'on',
+    config: kind && keyKindOf(kind, options).config,
+    rotationInterval: time(interval),
+    publishAhead: time(publishAhead),
+    retention: time(retention),
+    rollbackWindow: time(rollbackWindow),
+    keepStandby: standby && standby === 'on',
+  })
 }
 
 /** The options by the field of the API that each sets. */
@@ -105,20 +90,18 @@ const OPTIONS: Readonly<Record<string, string>> = {
 }
 
 /** A refusal of the policy in the words of the command: with its options, and times as they take them. */
-function inOptions(error: unknown): unknown {
-  if (refusalReasonOf(error) !== 'ROTATION_POLICY_INVALID') return error
-  return withMessage(error, (message) =>
-    message
-      .replace(/\b(?:rotation_interval|publish_ahead|retention|rollback_window)\b/g, (field) => OPTIONS[field] ?? field)
-      .replace(/\b(\d+) s\b/g, (_, seconds: string) => formatSeconds(BigInt(seconds))),
-  )
+function inOptions(reason: string, message: string): string | undefined {
+  if (reason !== 'ROTATION_POLICY_INVALID') return undefined
+  return message
+    .replace(/\b(?:rotation_interval|publish_ahead|retention|rollback_window)\b/g, (field) => OPTIONS[field] ?? field)
+    .replace(/\b(\d+) s\b/g, (_, seconds: string) => formatDuration({ seconds: BigInt(seconds) }))
 }
 
 function describe(policy: RotationPolicy | undefined): string {
   if (policy === undefined) return ''
   return formatFields([
     ['rotation', policy.enabled ? 'on' : 'off'],
-    ['kind', formatKind(policy.config)],
+    ['kind', policy.config === undefined ? '' : formatKind(policy.config)],
     ['interval', formatDuration(policy.rotationInterval)],
     ['publish ahead', formatDuration(policy.publishAhead)],
     ['retention', formatDuration(policy.retention)],

@@ -3,13 +3,15 @@
  * nothing but the published key set.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Client, Code, ConnectError } from '@connectrpc/connect'
+import { Code, ConnectError } from '@connectrpc/connect'
 import { createRemoteJWKSet, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose'
 import { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { OAUTH_PATHS } from '../../oauth/endpoints.ts'
 import { type Credentials, readCredentials } from '../../secret-files/credentials-file.ts'
-import { connect } from '../api-client.ts'
-import { API_SCOPE, requestToken } from '../token-request.ts'
+import { type Api, openApi } from '../api.ts'
+import { API_SCOPE, requestToken } from '../connection/token-request.ts'
+
+const { method: Methods } = WebKeyService
 
 /** What the demo needs. */
 export interface DemoOptions {
@@ -28,7 +30,7 @@ export interface DemoOptions {
  */
 export async function playDemo({ credentialsFile, jwksMaxAgeSeconds, say }: DemoOptions): Promise<void> {
   const credentials = await readCredentials(credentialsFile)
-  const webKeys = await connect({ env: {} }, { credentials: credentialsFile }, WebKeyService)
+  const api = await openApi({ env: {} }, { credentials: credentialsFile })
   const verify = createVerifier(credentials, jwksMaxAgeSeconds)
   const untilCachesExpire = () => delay(jwksMaxAgeSeconds * 1000 + MARGIN)
 
@@ -37,7 +39,9 @@ export async function playDemo({ credentialsFile, jwksMaxAgeSeconds, say }: Demo
   const { sub, exp = 0, iat = 0 } = await verify(oldToken)
   say(` 1. token for ${sub}, valid for ${exp - iat} s, signed by ${short(oldKid)}; a verifier accepts it`)
 
-  const { webKey: created } = await webKeys.createWebKey({ config: { config: { case: 'rsa', value: {} } } })
+  const { webKey: created } = await api.call(Methods.createWebKey, {
+    config: { config: { case: 'rsa', value: {} } },
+  })
   const newKid = created?.keyId ?? ''
   expect(created?.algorithm === 'RS256', 'the new key is of the same kind')
   say(` 2. created ${created?.algorithm} key ${short(newKid)}`)
@@ -50,7 +54,7 @@ export async function playDemo({ credentialsFile, jwksMaxAgeSeconds, say }: Demo
   say(` 4. a token requested now is still signed by ${short(oldKid)}`)
 
   await untilCachesExpire()
-  await webKeys.activateWebKey({ keyId: newKid })
+  await api.call(Methods.activateWebKey, { keyId: newKid })
   const newToken = await token(credentials)
   expect(kidOf(newToken) === newKid, 'a new token is signed by the new key')
   say(
@@ -61,9 +65,9 @@ export async function playDemo({ credentialsFile, jwksMaxAgeSeconds, say }: Demo
   await verify(oldToken)
   say(' 6. the verifier of step 1 accepts both tokens: it has noticed nothing')
 
-  say(` 7. deleting the active key is refused: ${await refusalOfDeletion(webKeys, newKid)}`)
+  say(` 7. deleting the active key is refused: ${await refusalOfDeletion(api, newKid)}`)
 
-  await webKeys.deleteWebKey({ keyId: oldKid })
+  await api.call(Methods.deleteWebKey, { keyId: oldKid })
   await untilCachesExpire()
   const reason = await refusalOfVerification(verify(oldToken))
   await verify(newToken)
@@ -96,8 +100,8 @@ async function publishedKids({ base_url }: Credentials): Promise<string[]> {
   return keySet.keys.map(({ kid }) => kid)
 }
 
-async function refusalOfDeletion(webKeys: Client<typeof WebKeyService>, keyId: string): Promise<string> {
-  const error = await failureOf(webKeys.deleteWebKey({ keyId }))
+async function refusalOfDeletion(api: Api, keyId: string): Promise<string> {
+  const error = await failureOf(api.call(Methods.deleteWebKey, { keyId }))
   if (error instanceof ConnectError && error.code === Code.FailedPrecondition) return error.rawMessage
   throw new Error('this does not hold: the deletion of the active key is refused', { cause: error })
 }

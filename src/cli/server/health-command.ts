@@ -1,17 +1,14 @@
 /**
  * `keyturn health`: asks the server that the settings describe whether it is ready.
  */
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
-import { readConfig } from '../../config/read-config.ts'
 import { connectionCode } from '../connection/connection-failure.ts'
+import { type HttpAnswer, requestJson } from '../connection/http-request.ts'
 import { readTlsFiles, type TlsFiles, type TlsOptions, tlsFilesFrom } from '../connection/tls-files.ts'
-import { type HttpAnswer, requestJson } from '../http-request.ts'
 import type { Io } from '../io.ts'
-import { serveFlags, withServeFlags } from './serve-flags.ts'
-
-const DEFAULT_TIMEOUT = 3
-const LONGEST_TIMEOUT = 300
+import { wholeNumber, withClientCertificate } from '../options.ts'
+import { configFrom, withSettingFlags } from './setting-flags.ts'
 
 /** Addresses that stand for all of a machine, and one of those. */
 const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
@@ -22,22 +19,21 @@ interface HealthOptions extends Pick<TlsFiles, 'clientCert' | 'clientKey'> {
 
 /** The command. */
 export function healthCommand(io: Io): Command {
-  return withServeFlags(new Command('health'))
-    .option('--timeout <seconds>', 'how long the server may take to answer', parseTimeout, DEFAULT_TIMEOUT)
-    .option('--client-cert <file>', 'client certificate (PEM), for mutual TLS (KEYTURN_CLIENT_CERT_FILE)')
-    .option('--client-key <file>', 'private key (PEM) of the client certificate (KEYTURN_CLIENT_KEY_FILE)')
-    .action(async (options: HealthOptions & Readonly<Record<string, unknown>>) => {
-      const url = readyzOf(readConfig(serveFlags(options), io.env))
-      const { clientCert, clientKey } = tlsFilesFrom(io, options)
-      const { status, json } = await ask(url, await readTlsFiles({ clientCert, clientKey }), options)
-      const { reason, warnings = [] } = (json ?? {}) as {
-        readonly reason?: string
-        readonly warnings?: readonly string[]
-      }
-      if (status !== 200) throw new Error(`${url} answers with status ${status}${reason ? `: ${reason}` : ''}`)
-      for (const warning of warnings) io.stderr.write(`warning: ${warning}\n`)
-      io.stdout.write('ready\n')
-    })
+  const health = withSettingFlags(new Command('health')).option(
+    '--timeout <seconds>',
+    'how long the server may take to answer',
+    wholeNumber(1, 300),
+    3,
+  )
+  return withClientCertificate(health).action(async (options: HealthOptions & Readonly<Record<string, unknown>>) => {
+    const url = readyzOf(configFrom(io, options))
+    const { clientCert, clientKey } = tlsFilesFrom(io, options)
+    const { status, json } = await ask(url, await readTlsFiles({ clientCert, clientKey }), options)
+    const { reason, warnings = [] } = json as { readonly reason?: string; readonly warnings?: readonly string[] }
+    if (status !== 200) throw new Error(`${url} answers with status ${status}${reason ? `: ${reason}` : ''}`)
+    for (const warning of warnings) io.stderr.write(`warning: ${warning}\n`)
+    io.stdout.write('ready\n')
+  })
 }
 
 /** @throws {Error} if the server has a free port, which only its process knows. */
@@ -45,26 +41,15 @@ function readyzOf({ listen: { host, port }, tls }: Config): URL {
   if (port === 0)
     throw new Error('KEYTURN_LISTEN has port 0, which may be any: set the port that the server listens on')
   const address = LOOPBACK[host] ?? host
-  return new URL(
-    `${tls === null ? 'http' : 'https'}://${address.includes(':') ? `[${address}]` : address}:${port}/readyz`,
-  )
+  const authority = `${address.includes(':') ? `[${address}]` : address}:${port}`
+  return new URL(`${tls === null ? 'http' : 'https'}://${authority}/readyz`)
 }
 
 async function ask(url: URL, tls: TlsOptions, { timeout }: HealthOptions): Promise<HttpAnswer> {
-  try {
-    return await requestJson(url, {
-      signal: AbortSignal.timeout(timeout * 1000),
-      // The certificate is for the name that clients use, and here the address of the listener is asked. Nothing secret is sent.
-      tls: { ...tls, rejectUnauthorized: false },
-    })
-  } catch (cause) {
+  const signal = AbortSignal.timeout(timeout * 1000)
+  // The certificate is for the name that clients use, and here the address of the listener is asked. Nothing secret is sent.
+  return await requestJson(url, { signal, tls: { ...tls, rejectUnauthorized: false } }).catch((cause: unknown) => {
     const reason = cause instanceof DOMException ? ` within ${timeout} seconds` : ` (${connectionCode(cause)})`
     throw new Error(`no answer from ${url}${reason}: is the server running with these settings?`, { cause })
-  }
-}
-
-function parseTimeout(text: string): number {
-  const seconds = Number(text)
-  if (/^\d+$/.test(text) && seconds >= 1 && seconds <= LONGEST_TIMEOUT) return seconds
-  throw new InvalidArgumentError(`Write a number of seconds from 1 to ${LONGEST_TIMEOUT}.`)
+  })
 }

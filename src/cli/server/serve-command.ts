@@ -4,13 +4,12 @@
 import cluster from 'node:cluster'
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
-import { readConfig } from '../../config/read-config.ts'
 import type { StopOptions } from '../../server/server.ts'
 import type { ServerLog } from '../../telemetry/log/log.ts'
 import { commandName } from '../command-name.ts'
 import { describeFailure, exitCodeOf } from '../failure.ts'
 import type { Io } from '../io.ts'
-import { serveFlags, withServeFlags } from './serve-flags.ts'
+import { configFrom, withSettingFlags } from './setting-flags.ts'
 import { drainsAt, firstSignal, STOP_SIGNALS } from './signals.ts'
 
 /** What is printed about a server. */
@@ -25,8 +24,8 @@ const LOG_GRACE = 1_000
 
 /** The command. */
 export function serveCommand(io: Io): Command {
-  return withServeFlags(new Command('serve')).action(async (options: Record<string, unknown>) => {
-    const config = readConfig(serveFlags(options), io.env)
+  return withSettingFlags(new Command('serve')).action(async (options: Record<string, unknown>) => {
+    const config = configFrom(io, options)
     if (config.workers === 1) await serve(io, config)
     else if (cluster.isPrimary) await serveWithWorkers(io, config)
     else await serveAsWorker(config)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { printableLines } from '../../../src/cli/printable.ts'
+import { printableLines } from '../../../src/cli/output.ts'
 
 describe('text of others in what a command prints', () => {
   it('cannot clear or conceal anything among the lines and colours of a command', () => {

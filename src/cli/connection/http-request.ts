@@ -5,8 +5,7 @@ import { request as requestHttp } from 'node:http'
 import { type RequestOptions, request as requestHttps } from 'node:https'
 import { text } from 'node:stream/consumers'
 
-/** What is sent. */
-export interface HttpRequest {
+interface HttpRequest {
   /** The body of a POST. Without one it is a GET. */
   readonly form?: URLSearchParams | undefined
   /** Aborts it: the call then throws its reason. */
@@ -18,11 +17,11 @@ export interface HttpRequest {
 /** What came back. A redirect is an answer like any other. */
 export interface HttpAnswer {
   readonly status: number
-  /** Undefined: the body is no JSON. */
-  readonly json: unknown
+  /** Empty: the body is no JSON object. */
+  readonly json: Readonly<Record<string, unknown>>
 }
 
-/** Sends it. @throws {Error} of Node.js, with a `code`, if there is no answer. */
+/** @throws {Error} of Node.js, with a `code`, if there is no answer. */
 export async function requestJson(url: URL, { form, signal, tls }: HttpRequest): Promise<HttpAnswer> {
   const start = url.protocol === 'https:' ? requestHttps : requestHttp
   const headers = {
@@ -33,17 +32,16 @@ export async function requestJson(url: URL, { form, signal, tls }: HttpRequest):
     const fail = (error: unknown) => reject(signal.aborted ? signal.reason : error)
     const request = start(url, { method: form === undefined ? 'GET' : 'POST', headers, signal, ...tls }, (response) => {
       const { statusCode: status = 0 } = response
-      text(response).then((body) => resolve({ status, json: parseJson(body) }), fail)
+      text(response).then((body) => resolve({ status, json: parseObject(body) }), fail)
     })
     request.on('error', fail).end(form?.toString())
   })
 }
 
-/** Undefined: the text is no JSON. */
-function parseJson(text: string): unknown {
+function parseObject(text: string): HttpAnswer['json'] {
   try {
-    return JSON.parse(text)
+    return Object(JSON.parse(text))
   } catch {
-    return undefined
+    return {}
   }
 }

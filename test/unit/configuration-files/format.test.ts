@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { parse } from 'yaml'
-import { formatYaml } from '../../../src/cli/yaml.ts'
+import { formatYaml } from '../../../src/configuration-files/format.ts'
 
 describe('YAML', () => {
-  it('is in block style, and quotes what is not plainly a word', () => {
+  it('is in block style, and quotes all strings', () => {
     const value = {
       users: [
         { userId: '0c1d', name: 'check out', enabled: true, roles: ['a:b', 'reader'] },
@@ -18,8 +18,8 @@ describe('YAML', () => {
       '    enabled: true',
       '    roles:',
       '      - "a:b"',
-      '      - reader',
-      '  - userId: abc',
+      '      - "reader"',
+      '  - userId: "abc"',
       '    name: "yes"',
       '    count: 3',
       '    none: null',

@@ -1,10 +1,28 @@
 /**
- * Commands that are interrupted, and say then what they have done.
+ * How commands end besides with 0, and commands that are interrupted and say then what they have done.
  */
 import { constants } from 'node:os'
-import { INTERRUPTED } from './exit-codes.ts'
 import type { Io } from './io.ts'
 import type { StopSignal } from './server/signals.ts'
+
+/** Refused or failed. */
+export const FAILED = 1
+/** Called or configured wrongly. */
+export const WRONG_USAGE = 2
+/** "keyturn plan --detailed-exitcode" found a difference, as Terraform has it. Calling it wrongly is then a failure. */
+export const DIFFERENT = 2
+/** And the number of the signal: interrupted, as shells have it. */
+export const INTERRUPTED = 128
+
+/** Thrown by a command that has done what it shall do, and printed all of it, to end with an exit code. */
+export class EndWith extends Error {
+  readonly exitCode: number
+
+  constructor(exitCode: number) {
+    super()
+    this.exitCode = exitCode
+  }
+}
 
 /** Thrown by a command that was interrupted. Its work is not stopped: the process has to end. */
 export class Interruption extends Error {

@@ -2,30 +2,27 @@
  * Access tokens for commands: the request for one, its refusal, and a source of them for calls of the API.
  */
 import type { TokenSource } from '@keyturn/client'
-import { SERVICE_AUDIENCE_SCOPE } from '../domain/identities/token-grant.ts'
-import { printable } from '../domain/printable.ts'
-import { OAUTH_PATHS } from '../oauth/endpoints.ts'
-import type { Credentials } from '../secret-files/credentials-file.ts'
-import { ConnectionError, connectionFailure } from './connection/connection-failure.ts'
-import { assertSecretsAreSafe, type Target } from './connection/target.ts'
-import type { TlsOptions } from './connection/tls-files.ts'
+import { SERVICE_AUDIENCE_SCOPE } from '../../domain/identities/token-grant.ts'
+import { printable } from '../../domain/printable.ts'
+import { OAUTH_PATHS } from '../../oauth/endpoints.ts'
+import type { Credentials } from '../../secret-files/credentials-file.ts'
+import { ConnectionError, connectionFailure } from './connection-failure.ts'
 import { type HttpAnswer, requestJson } from './http-request.ts'
+import { assertSecretsAreSafe, type Target } from './target.ts'
+import type { TlsOptions } from './tls-files.ts'
 
 /** How long a response may take, in milliseconds. */
 const TIMEOUT = 60_000
 
+/** Scopes with which the API can be called. */
+export const API_SCOPE = `openid ${SERVICE_AUDIENCE_SCOPE}`
+
 /** The response of the token endpoint (Spec §2.1). */
-export type TokenResponse = {
+type TokenResponse = {
   readonly access_token: string
   readonly token_type: string
   readonly expires_in: number
 }
-
-/** Scopes with which the API can be called. */
-export const API_SCOPE = `openid ${SERVICE_AUDIENCE_SCOPE}`
-
-/** Where to get a token, and for whom. */
-export type TokenClient = Pick<Credentials, 'token_endpoint' | 'client_id' | 'client_secret'>
 
 /** A request for an access token that was refused. */
 export class TokenRefusal extends Error {
@@ -33,7 +30,6 @@ export class TokenRefusal extends Error {
   /** The `error` of the response (RFC 6749 §5.2). */
   readonly code: string
 
-  /** @param description The `error_description` of the response. */
   constructor(code: string, description: string) {
     super(`no token: ${printable(code)}: ${printable(description)}`)
     this.code = code
@@ -48,7 +44,7 @@ export class TokenRefusal extends Error {
  * @throws {ConnectionError} if there is no response, or it is not one of a token endpoint.
  */
 export async function requestToken(
-  client: TokenClient,
+  client: Pick<Credentials, 'token_endpoint' | 'client_id' | 'client_secret'>,
   scope: string,
   { tls = {}, resource }: { readonly tls?: TlsOptions; readonly resource?: string | undefined } = {},
 ): Promise<TokenResponse> {
@@ -56,13 +52,14 @@ export async function requestToken(
   const form = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret, scope })
   if (resource !== undefined) form.set('resource', resource)
   const { status, json } = await ask(token_endpoint, tls, form)
-  if (status === 200) {
-    if (isTokenResponse(json)) return json
-    throw new ConnectionError(`no token: what ${token_endpoint} answered is none; is that address another server's?`)
+  const { access_token, token_type, expires_in, error, error_description = 'no description' } = json
+  if (status !== 200) {
+    if (typeof error === 'string') throw new TokenRefusal(error, String(error_description))
+    throw new ConnectionError(`no token: ${token_endpoint} answered with status ${status}`)
   }
-  const { error, error_description = 'no description' } = (json ?? {}) as Record<string, unknown>
-  if (typeof error === 'string') throw new TokenRefusal(error, String(error_description))
-  throw new ConnectionError(`no token: ${token_endpoint} answered with status ${status}`)
+  if (typeof access_token === 'string' && typeof token_type === 'string' && typeof expires_in === 'number')
+    return { ...json, access_token, token_type, expires_in }
+  throw new ConnectionError(`no token: what ${token_endpoint} answered is none; is that address another server's?`)
 }
 
 /**
@@ -86,17 +83,18 @@ export function tokensOf(target: Target): TokenSource {
   if ('personal_access_token' in target) {
     return { token: async () => target.personal_access_token, invalidate: () => {} }
   }
-  let last: { readonly token: string; readonly until: number } | undefined
+  let last = { token: '', until: 0 }
   return {
     async token() {
-      if (last !== undefined && Date.now() < last.until) return last.token
-      const asked = Date.now()
-      const { access_token, expires_in } = await requestTokenOf(target, API_SCOPE)
-      last = { token: access_token, until: asked + expires_in * 500 }
-      return access_token
+      const now = Date.now()
+      if (now >= last.until) {
+        const { access_token, expires_in } = await requestTokenOf(target, API_SCOPE)
+        last = { token: access_token, until: now + expires_in * 500 }
+      }
+      return last.token
     },
     invalidate: () => {
-      last = undefined
+      last = { token: '', until: 0 }
     },
   }
 }
@@ -111,7 +109,7 @@ export async function tokenEndpointOf(target: Pick<Target, 'base_url' | 'token_e
   if (target.token_endpoint !== undefined) return target.token_endpoint
   const url = new URL(OAUTH_PATHS.authorizationServer, base_url).href
   const { status, json } = await ask(url, tls)
-  const { issuer, token_endpoint } = (json ?? {}) as Record<string, unknown>
+  const { issuer, token_endpoint } = json
   if (
     status !== 200 ||
     typeof issuer !== 'string' ||
@@ -139,9 +137,4 @@ async function ask(url: string, tls: TlsOptions, form?: URLSearchParams): Promis
   throw new ConnectionError(
     `cannot reach ${url}: it answers with a redirect (${answer.status}): name the address itself`,
   )
-}
-
-function isTokenResponse(answer: unknown): answer is TokenResponse {
-  const { access_token, token_type, expires_in } = (answer ?? {}) as Record<keyof TokenResponse, unknown>
-  return typeof access_token === 'string' && typeof token_type === 'string' && typeof expires_in === 'number'
 }

@@ -1,0 +1,144 @@
+/**
+ * The API of a running server, called as the caller that options, variables or a context name, and the errors of calls.
+ */
+import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
+import { Code, ConnectError, type Interceptor, type Transport } from '@connectrpc/connect'
+import { createConnectTransport } from '@connectrpc/connect-node'
+import { createTokenInterceptor } from '@keyturn/client/token-interceptor'
+import { type ErrorInfo, ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
+import { ConnectionError, connectionCode, connectionFailure } from './connection/connection-failure.ts'
+import { type ConnectionOptions, findTarget, type Target } from './connection/target.ts'
+import { TokenRefusal, tokensOf } from './connection/token-request.ts'
+import type { Io } from './io.ts'
+
+/** The timeout of a call, in milliseconds. Generating a large RSA key takes seconds. */
+const TIMEOUT = 60_000
+
+/** The largest response that is read, in bytes: pages of the API have up to 1,000 items. */
+const MAX_BYTES = 64 << 20
+
+/** The largest page of the API. */
+const PAGE_SIZE = 1000
+
+export type ItemOf<List> = List extends readonly (infer Item)[] ? Item : never
+
+export class Api {
+  readonly target: Target
+  readonly transport: Transport
+
+  constructor(target: Target, transport: Transport) {
+    this.target = target
+    this.transport = transport
+  }
+
+  async call<Input extends DescMessage, Output extends DescMessage>(
+    method: DescMethodUnary<Input, Output>,
+    request: MessageInitShape<Input>,
+  ): Promise<MessageShape<Output>> {
+    return (await this.transport.unary(method, undefined, undefined, undefined, request)).message
+  }
+
+  /** The items of a list (AIP-158), in a field of its responses. A page is read when its first item is consumed. */
+  async *items<Input extends DescMessage, Output extends DescMessage, Field extends keyof MessageShape<Output>>(
+    method: DescMethodUnary<Input, Output>,
+    field: Field,
+    request?: MessageInitShape<Input>,
+  ): AsyncGenerator<ItemOf<MessageShape<Output>[Field]>, void> {
+    let pageToken = ''
+    do {
+      const page = { pageSize: PAGE_SIZE, ...request, pageToken } as unknown as MessageInitShape<Input>
+      const response = (await this.call(method, page)) as MessageShape<Output> & { readonly nextPageToken: string }
+      yield* response[field] as ItemOf<MessageShape<Output>[Field]>[]
+      pageToken = response.nextPageToken
+    } while (pageToken !== '')
+  }
+
+  /** All items of a list. */
+  async all<Input extends DescMessage, Output extends DescMessage, Field extends keyof MessageShape<Output>>(
+    method: DescMethodUnary<Input, Output>,
+    field: Field,
+    request?: MessageInitShape<Input>,
+  ): Promise<ItemOf<MessageShape<Output>[Field]>[]> {
+    const all: ItemOf<MessageShape<Output>[Field]>[] = []
+    for await (const item of this.items(method, field, request)) all.push(item)
+    return all
+  }
+}
+
+export async function openApi(io: Pick<Io, 'env'>, options: ConnectionOptions): Promise<Api> {
+  return await openApiOf(await findTarget(io, options))
+}
+
+export async function openApiOf(target: Target): Promise<Api> {
+  const { base_url: baseUrl, tls } = target
+  const tokens = tokensOf(target)
+  // Before the first call, so that a refusal is not one of the call.
+  await tokens.token()
+  const transport = createConnectTransport({
+    baseUrl,
+    httpVersion: '1.1',
+    useBinaryFormat: false,
+    nodeOptions: tls,
+    acceptCompression: [],
+    readMaxBytes: MAX_BYTES,
+    defaultTimeoutMs: TIMEOUT,
+    interceptors: [explainingFailures(target), createTokenInterceptor(tokens)],
+  })
+  return new Api(target, transport)
+}
+
+/** Makes a connection that fails a `ConnectionError`, which is then the cause of what Connect throws. */
+function explainingFailures({ base_url, tls }: Target): Interceptor {
+  const explained = (error: unknown): unknown => {
+    const cause = causeOfCall(error)
+    if (cause !== error) return cause
+    const isTimeout = error instanceof ConnectError && error.code === Code.DeadlineExceeded
+    const reason = isTimeout ? new DOMException(error.rawMessage, 'TimeoutError') : error
+    return connectionCode(reason) === undefined ? error : connectionFailure(reason, base_url, tls)
+  }
+  async function* explaining<Message>(messages: AsyncIterable<Message>): AsyncIterable<Message> {
+    try {
+      yield* messages
+    } catch (error) {
+      throw explained(error)
+    }
+  }
+  return (next) => async (request) => {
+    try {
+      const response = await next(request)
+      return response.stream ? { ...response, message: explaining(response.message) } : response
+    } catch (error) {
+      throw explained(error)
+    }
+  }
+}
+
+/** What a call failed with before there was an answer of the API, which Connect has as a cause; or the error itself. */
+export function causeOfCall(error: unknown): unknown {
+  const cause = error instanceof ConnectError ? error.cause : undefined
+  return cause instanceof ConnectionError || cause instanceof TokenRefusal ? cause : error
+}
+
+/** The details of a refused call; undefined for another error. */
+export function infoOf(error: unknown): ErrorInfo | undefined {
+  return error instanceof ConnectError ? error.findDetails(ErrorInfoSchema)[0] : undefined
+}
+
+/** The same refusal with another message. */
+export function withMessage(error: ConnectError, message: string): ConnectError {
+  const same = new ConnectError(message, error.code, error.metadata, [], error.cause)
+  same.details = error.details
+  return same
+}
+
+/** Runs a call, and puts refusals for a reason of the API in the words of the command. @param reword Undefined: not this reason. */
+export async function rewording<T>(
+  work: Promise<T>,
+  reword: (reason: string, message: string) => string | undefined | Promise<string | undefined>,
+): Promise<T> {
+  return await work.catch(async (error: unknown) => {
+    if (!(error instanceof ConnectError)) throw error
+    const message = await reword(infoOf(error)?.reason ?? '', error.rawMessage)
+    throw message === undefined ? error : withMessage(error, message)
+  })
+}

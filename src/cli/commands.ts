@@ -1,0 +1,218 @@
+/**
+ * Commands that call the API, as declarations: which arguments and options become which fields of a request, and what of the response is
+ * shown.
+ */
+import {
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  type MessageInitShape,
+  type MessageShape,
+  toJson,
+} from '@bufbuild/protobuf'
+import { Argument, Command } from 'commander'
+import { type Api, type ItemOf, openApi } from './api.ts'
+import { confirm } from './confirm.ts'
+import type { Io } from './io.ts'
+import {
+  type Chosen,
+  type RemoteOptions,
+  type TypedOption,
+  withRemoteOptions,
+  type YesOption,
+  yesOption,
+} from './options.ts'
+import { printResult, printWarnings, type Table } from './output.ts'
+
+/** Makes a command, or a group of them. */
+export type Declaration = (io: Io) => Command
+
+/** An argument of a command. Its key is the field of the request that it is for. */
+export interface Parameter<Value = string> {
+  /** What the usage calls it. Default: the key, with dashes. */
+  readonly placeholder?: string
+  readonly description?: string
+  readonly choices?: readonly string[]
+  /** It may be left out, and is this then. */
+  readonly fallback?: string
+  /** Called before anything is sent. @throws {InvalidArgumentError} */
+  readonly check?: (text: string) => unknown
+  /** What the API takes for it. Default: the text itself. */
+  readonly resolve?: (text: string, api: Api) => Value | Promise<Value>
+}
+
+type Parameters = Readonly<Record<string, Parameter<unknown>>>
+type Options = Readonly<Record<string, TypedOption<unknown>>>
+
+type Values<Takes extends Parameters> = {
+  readonly [Key in keyof Takes]: Takes[Key] extends { resolve: (...args: never) => infer Value }
+    ? Awaited<Value>
+    : string
+}
+
+type Texts<Takes extends Parameters> = { readonly [Key in keyof Takes]: string }
+
+/** What a command was called with. */
+export interface Called<Takes extends Parameters, Has extends Options> {
+  readonly io: Io
+  readonly api: Api
+  readonly options: Chosen<Has> & RemoteOptions & YesOption
+  /** The arguments, as they were typed. */
+  readonly texts: Texts<Takes>
+}
+
+interface Declared<Takes extends Parameters, Has extends Options> {
+  readonly description: string
+  /** In their order. */
+  readonly takes?: Takes
+  readonly options?: Has
+  /** Called before anything is sent. @throws {UsageError} if the command is called wrongly. */
+  readonly check?: (options: Chosen<Has>, texts: Texts<Takes>, command: Command) => void
+}
+
+interface Request<Input extends DescMessage, Takes extends Parameters, Has extends Options>
+  extends Declared<Takes, Has> {
+  /** Default: the values of the arguments, by their keys. */
+  readonly request?: (
+    values: Values<Takes>,
+    called: Called<Takes, Has>,
+  ) => MessageInitShape<Input> | Promise<MessageInitShape<Input>>
+}
+
+interface Call<Input extends DescMessage, Output extends DescMessage, Takes extends Parameters, Has extends Options>
+  extends Request<Input, Takes, Has> {
+  /** Asked at a terminal before what cannot be undone. */
+  readonly question?: (values: Values<Takes>, called: Called<Takes, Has>) => string
+  /** What is done around the call. @returns The response that is shown. @param send Takes warnings that were printed already. */
+  readonly around?: (
+    send: (warned?: readonly string[]) => Promise<MessageShape<Output>>,
+    values: Values<Takes>,
+    called: Called<Takes, Has>,
+  ) => Promise<MessageShape<Output>>
+  /** What a person reads. */
+  readonly text: (
+    response: MessageShape<Output>,
+    values: Values<Takes>,
+    called: Called<Takes, Has>,
+  ) => string | Table | Promise<string | Table>
+}
+
+interface List<Input extends DescMessage, Takes extends Parameters, Has extends Options, Item>
+  extends Request<Input, Takes, Has> {
+  readonly heading: readonly string[]
+  readonly row: (item: Item) => string | readonly string[]
+}
+
+/** Declares a group of commands. */
+export function group(name: string, commands: readonly Declaration[], description = ''): Declaration {
+  return (io) => commands.reduce((all, make) => all.addCommand(make(io)), new Command(name).description(description))
+}
+
+/** Declares a command that calls a method once. */
+export function call<
+  Input extends DescMessage,
+  Output extends DescMessage,
+  Takes extends Parameters = Record<never, never>,
+  Has extends Options = Record<never, never>,
+>(name: string, method: DescMethodUnary<Input, Output>, declared: Call<Input, Output, Takes, Has>): Declaration {
+  const { request, question, around, text, options } = declared
+  const asked = question === undefined ? {} : { yes: yesOption() }
+  return command(name, {
+    ...declared,
+    options: { ...options, ...asked } as unknown as Has,
+    async run(values, called) {
+      const { io, api } = called
+      const sent = (request === undefined ? values : await request(values, called)) as MessageInitShape<Input>
+      if (question !== undefined) await confirm(io, called.options, question(values, called))
+      const send = async (warned: readonly string[] = []) => {
+        const response = await api.call(method, sent)
+        const { warnings = [] } = response as { readonly warnings?: readonly string[] }
+        printWarnings(
+          io,
+          warnings.filter((warning) => !warned.includes(warning)),
+        )
+        return response
+      }
+      const response = await (around === undefined ? send() : around(send, values, called))
+      await printResult(io, called.options, toJson(method.output, response), () => text(response, values, called))
+    },
+  })
+}
+
+/** Declares a command that lists all pages of something. @param items The field of the response that has them. */
+export function list<
+  Input extends DescMessage,
+  Output extends DescMessage,
+  Items extends keyof MessageShape<Output>,
+  Takes extends Parameters = Record<never, never>,
+  Has extends Options = Record<never, never>,
+>(
+  method: DescMethodUnary<Input, Output>,
+  items: Items,
+  declared: List<Input, Takes, Has, ItemOf<MessageShape<Output>[Items]>> & { readonly name?: string },
+): Declaration {
+  const { name = 'list', request, heading, row } = declared
+  return command(name, {
+    ...declared,
+    async run(values, called) {
+      const sent = (request === undefined ? values : await request(values, called)) as MessageInitShape<Input>
+      const all = await called.api.all(method, items, sent)
+      const response = create(method.output, { [items]: all } as MessageInitShape<Output>)
+      await printResult(called.io, called.options, toJson(method.output, response), () => ({
+        heading,
+        rows: all.map((item) => [row(item)].flat()),
+      }))
+    },
+  })
+}
+
+/** The fields of a change that are not undefined, and the mask that names them. */
+export function namedFields<Fields extends object>(fields: Fields) {
+  const named = Object.entries(fields).filter(([, value]) => value !== undefined)
+  const paths = named.map(([field]) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
+  return {
+    fields: Object.fromEntries(named) as { [Key in keyof Fields]?: Exclude<Fields[Key], undefined> },
+    updateMask: { paths },
+  }
+}
+
+/** Declares a command that calls the API in its own way. */
+export function command<Takes extends Parameters = Record<never, never>, Has extends Options = Record<never, never>>(
+  name: string,
+  declared: Declared<Takes, Has> & {
+    readonly run: (values: Values<Takes>, called: Called<Takes, Has>) => Promise<void>
+  },
+): Declaration {
+  const { description, check, run } = declared
+  const parameters = Object.entries(declared.takes ?? {})
+  const options = Object.entries(declared.options ?? {})
+  return (io) => {
+    const made = withRemoteOptions(new Command(name)).description(description)
+    for (const [key, parameter] of parameters) made.addArgument(argumentOf(key, parameter))
+    for (const [, option] of options) made.addOption(option)
+    return made.action(async (...given: unknown[]) => {
+      const texts = Object.fromEntries(parameters.map(([key], index) => [key, String(given[index])])) as Texts<Takes>
+      const parsed = given[parameters.length] as Called<Takes, Has>['options']
+      check?.(parsed, texts, made)
+      const api = await openApi(io, parsed)
+      const values: Record<string, unknown> = {}
+      for (const [key, { resolve }] of parameters) {
+        const text = texts[key] ?? ''
+        values[key] = resolve === undefined ? text : await resolve(text, api)
+      }
+      await run(values as Values<Takes>, { io, api, options: parsed, texts })
+    })
+  }
+}
+
+function argumentOf(key: string, { placeholder, description, choices, fallback, check }: Parameter<unknown>): Argument {
+  const name = placeholder ?? key.replace(/[A-Z]/g, '-$&').toLowerCase()
+  const argument = new Argument(fallback === undefined ? `<${name}>` : `[${name}]`, description)
+  if (fallback !== undefined) argument.default(fallback)
+  if (choices !== undefined) return argument.choices(choices)
+  if (check === undefined) return argument
+  return argument.argParser((text) => {
+    check(text)
+    return text
+  })
+}
