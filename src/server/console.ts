@@ -1,47 +1,60 @@
 /**
  * Makes the parts of the console.
  */
-import { hash, randomUUID } from 'node:crypto'
+import { hash, randomUUID as newId } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { AttemptLimiter } from '../app/access/attempt-limiter.ts'
+import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import { ConsoleSessions } from '../app/console/console-sessions.ts'
 import { People } from '../app/console/people.ts'
 import { SessionAccess } from '../app/console/session-access.ts'
 import type { Config } from '../config/config.ts'
 import { CALLBACK_PATH } from '../domain/console/paths.ts'
 import type { OpenIdProvider } from '../domain/ports/console.ts'
+import type { IdentityStore } from '../domain/ports/identities.ts'
 import { CONSOLE_HEADERS, consolePageRoutes, readBuiltConsole } from '../http/console/console-page.ts'
 import type { Route } from '../http/requests/router.ts'
 import type { ConsoleRpc } from '../rpc/services.ts'
 import { createConsoleStore } from '../storage/console/console-store.ts'
-import { createIdentityStore } from '../storage/identities/identity-store.ts'
-import { digest } from './digest.ts'
-import type { ServicesOptions } from './services.ts'
-import { systemClock } from './system-clock.ts'
+import type { Database } from '../storage/postgres/database.ts'
+import type { Tracing } from '../telemetry/tracing/tracing.ts'
+import type { OpenedInstance } from './instance-setup.ts'
+import type { StartedReplica } from './replica.ts'
+import { systemClock as clock, digest, systemTime as now } from './system-clock.ts'
 
 /** Where the build puts the console: the same folder for a checkout and for the package. */
 const BUILT = join(import.meta.dirname, '../../dist/console')
 
+interface ConsoleParts extends Pick<StartedReplica, 'replica' | 'rows'>, Pick<OpenedInstance, 'integrity'> {
+  readonly config: Config
+  readonly database: Database
+  readonly users: IdentityStore
+  readonly attempts: AttemptLimiter
+  readonly audit: AuditTrail
+  readonly openIdProvider: OpenIdProvider | null
+  readonly tracing: Pick<Tracing, 'calls'>
+}
+
 /** The sessions of the console; null if it is switched off. */
-export function createConsole(options: ServicesOptions): ConsoleRpc | null {
+export function createConsole(parts: ConsoleParts): ConsoleRpc | null {
   const {
     config,
     database,
-    publicKeys,
-    consoleSecrets: secrets,
-    openIdProvider: provider,
+    integrity,
     replica,
+    rows,
+    users,
     attempts,
     audit,
-    rows,
-    now,
+    openIdProvider: provider,
     tracing,
-  } = options
+  } = parts
   if (!config.console) return null
+  const secrets = integrity.console
   const store = rows.around(tracing.calls('ConsoleStore', createConsoleStore(database, secrets)))
-  const users = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
   const shared = { store, users, secrets, replica, attempts, digest, now }
-  const sessions = new ConsoleSessions({ ...shared, audit, clock: systemClock, newId: randomUUID })
+  const sessions = new ConsoleSessions({ ...shared, audit, clock, newId })
   const people = new People({ store: users, replica, sessions, audit, rules: config.openId?.roles ?? [], idOf })
   return {
     sessions,

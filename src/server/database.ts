@@ -7,9 +7,10 @@ import { hasDatabaseFolder } from '../embedded-postgres/database-folder.ts'
 import { startEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.ts'
 import { socketAddress } from '../embedded-postgres/socket.ts'
 import { createInstanceInitializer } from '../storage/instance/instance-initializer.ts'
+import { migrate } from '../storage/migrations/migrate.ts'
 import { type Database, openDatabase } from '../storage/postgres/database.ts'
 import type { PostgresOptions } from '../storage/postgres/postgres-pool.ts'
-import type { CleanupStack } from './cleanup-stack.ts'
+import { type CleanupStack, withCleanup } from './cleanup-stack.ts'
 
 /**
  * Starts the embedded database until the stack is disposed of, if that is the configured one.
@@ -96,4 +97,13 @@ export async function openExisting(config: Config, log: Log, stack: CleanupStack
 export async function assertSetUp(database: Database): Promise<void> {
   if (await createInstanceInitializer(database).isInitialised()) return
   throw new Error('the instance has not been set up: "keyturn serve" does that when it starts')
+}
+
+/**
+ * Brings the schema of the configured database up to date.
+ *
+ * @returns The names of the migrations that were applied.
+ */
+export async function migrateDatabase(config: Config, log: Log, signal: AbortSignal): Promise<readonly string[]> {
+  return await withCleanup(async (stack) => await migrate(await openConfigured(config, log, { stack, signal })))
 }

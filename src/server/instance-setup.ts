@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { bootstrap } from '../app/replica/bootstrap.ts'
 import { settleIssuer } from '../app/replica/issuer.ts'
 import type { Config } from '../config/config.ts'
-import { generateIntegrity } from '../crypto/integrity-key.ts'
+import { generateIntegrity, openIntegrity } from '../crypto/integrity-key.ts'
 import { createKeyPairGenerator } from '../crypto/key-pair.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
 import { createKeySealer, type KeySealer } from '../crypto/sealed-key.ts'
@@ -19,13 +19,13 @@ import { masterKeySource } from '../secret-files/master-key-source.ts'
 import { startEpoch } from '../storage/audit/audit-reader.ts'
 import { createInstanceInitializer } from '../storage/instance/instance-initializer.ts'
 import { createIssuerStore } from '../storage/instance/issuer-store.ts'
+import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'
 import { migrate } from '../storage/migrations/migrate.ts'
 import type { Database } from '../storage/postgres/database.ts'
 import type { Tracing } from '../telemetry/tracing/tracing.ts'
 import { readBootstrapFile } from './bootstrap-file.ts'
 import { adminCredentialsFile } from './config-files.ts'
 import { type WaitOptions, whenAvailable } from './database-wait.ts'
-import { loadIntegrity } from './integrity.ts'
 
 /** What the steps need. */
 export interface SetupOptions {
@@ -101,4 +101,18 @@ async function initialise(
   if (initialised && bootstrapFile !== null)
     log.info({ clientIds: bootstrapFile.ownerClientIds() }, 'the instance begins with these owners')
   return initialised
+}
+
+/** Opens the integrity key of an instance that is set up. @throws {Error} that says what to do. */
+export async function loadIntegrity(database: Database, masterKeys: MasterKeys): Promise<Integrity> {
+  const sealed = await createSealedKeyStore(database).integrityKey()
+  if (sealed === null)
+    throw new Error('the integrity key of the instance is missing: restore the database from a backup')
+  try {
+    return await openIntegrity(sealed, masterKeys)
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    const advice = 'KEYTURN_MASTER_KEYS must have the one that sealed it; in an embedded setup, restore master.key'
+    throw new Error(`${reason} (${advice})`, { cause })
+  }
 }

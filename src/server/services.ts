@@ -1,84 +1,290 @@
 /**
- * Makes the OAuth endpoints and the RPC services, with their background tasks.
+ * Makes the OAuth endpoints and the RPC services, with their stores and what they do in the background.
  */
-import type { AttemptLimiter } from '../app/access/attempt-limiter.ts'
+import { randomUUID as newId } from 'node:crypto'
+import { hostname } from 'node:os'
+import { Access } from '../app/access/access.ts'
+import { AttemptLimiter } from '../app/access/attempt-limiter.ts'
+import { Dpop } from '../app/access/dpop.ts'
 import { Introspection } from '../app/access/introspection.ts'
-import type { AuditFeed } from '../app/audit/audit-feed.ts'
-import type { AuditTrail } from '../app/audit/audit-trail.ts'
-import type { DecryptabilityCheck } from '../app/keys/decryptability-check.ts'
-import type { Replica } from '../app/replica/replica.ts'
-import type { UnreadableRows } from '../app/replica/unreadable-rows.ts'
+import { AuditFeed } from '../app/audit/audit-feed.ts'
+import { startAuditRetention } from '../app/audit/audit-retention.ts'
+import { AuditTrail } from '../app/audit/audit-trail.ts'
+import { Configurations } from '../app/configuration/configurations.ts'
+import { TrustedIssuers } from '../app/federation/trusted-issuers.ts'
+import { watchCredentials } from '../app/identities/credential-watch.ts'
+import { Credentials } from '../app/identities/credentials.ts'
+import { Projects } from '../app/identities/projects.ts'
+import { SecretUses } from '../app/identities/secret-uses.ts'
+import { ServiceUsers } from '../app/identities/service-users.ts'
+import { TokenRevocations } from '../app/identities/token-revocations.ts'
+import { InstanceOverview } from '../app/instance/instance-overview.ts'
+import { KeyRotation } from '../app/keys/key-rotation.ts'
+import { Rotator } from '../app/keys/rotator.ts'
+import { WebKeys } from '../app/keys/web-keys.ts'
+import { startHeartbeats } from '../app/replica/heartbeats.ts'
+import { recordingStore } from '../app/replica/recording-store.ts'
 import type { Config } from '../config/config.ts'
+import { readVersion } from '../config/version.ts'
 import { createAccessTokenVerifier } from '../crypto/access-token-verifier.ts'
-import type { MasterKeys } from '../crypto/master-keys.ts'
-import type { ClientSecrets, ConsoleSecrets, DpopNonces, PublicKeyMacs } from '../domain/integrity.ts'
+import { createDpopProofVerifier } from '../crypto/dpop-proof.ts'
+import { verifyFederatedToken } from '../crypto/federated-token.ts'
+import { parseCaCertificates, parseIssuerKeys } from '../crypto/issuer-key.ts'
+import { thumbprint } from '../crypto/public-key-macs.ts'
+import { createKeyResealer } from '../crypto/sealed-key.ts'
+import { parseUserKeys } from '../crypto/user-key.ts'
 import type { OpenIdProvider } from '../domain/ports/console.ts'
-import type { KeyPairGenerator } from '../domain/ports/keys.ts'
-import type { Log, Readiness, RequestContext } from '../domain/ports/runtime.ts'
+import type { Log, RequestContext } from '../domain/ports/runtime.ts'
 import type { ClientCertificateVerifier } from '../domain/ports/verification.ts'
-import type { Metrics } from '../telemetry/metrics/metrics.ts'
-import type { Tracing } from '../telemetry/tracing/tracing.ts'
-import { createApi } from './api.ts'
+import { openApiDocument } from '../oauth/documents/openapi.ts'
+import { publishDocument } from '../oauth/documents/published-document.ts'
+import { createOAuth } from '../oauth/routes.ts'
+import { createRpcRoutes } from '../rpc/routes.ts'
+import { createAuditReader } from '../storage/audit/audit-reader.ts'
+import { createConfigurationStore } from '../storage/configuration/configuration-store.ts'
+import { createAuditLog } from '../storage/events/audit-log.ts'
+import { createWebhookStore } from '../storage/events/webhook-store.ts'
+import { createFederationStore } from '../storage/federation/federation-store.ts'
+import { createCredentialExpiries } from '../storage/identities/credential-expiries.ts'
+import { createCredentialUses } from '../storage/identities/credential-uses.ts'
+import { createIdentityStore } from '../storage/identities/identity-store.ts'
+import { createInstanceReader } from '../storage/instance/instance-reader.ts'
+import { createReplicaStore } from '../storage/instance/replica-store.ts'
+import { createKeyStore } from '../storage/keys/key-store.ts'
+import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'
+import type { Database } from '../storage/postgres/database.ts'
+import { readServerVersion } from '../storage/postgres/server-version.ts'
 import type { CleanupStack } from './cleanup-stack.ts'
-import { createKeysOfIssuers, type KeysOfIssuers } from './federation.ts'
-import type { RecordingOptions } from './recording.ts'
+import { createConsole } from './console.ts'
+import { createIssuerKeys } from './federation.ts'
+import type { OpenedInstance } from './instance-setup.ts'
+import type { StartedReplica } from './replica.ts'
 import type { Services } from './routing.ts'
-import { createTokenEndpoints } from './token-endpoints.ts'
+import { systemClock as clock, digest, systemTime as now } from './system-clock.ts'
+import type { Telemetry } from './telemetry.ts'
+import { startWebhooks } from './webhooks.ts'
 
-/** What the services share. */
-export interface ServicesOptions extends RecordingOptions {
+/** PostgreSQL and the tables take no longer one. */
+const MAX_HOST_NAME = 255
+
+export interface ServicesOptions extends StartedReplica, OpenedInstance, Pick<Telemetry, 'metrics' | 'tracing'> {
   readonly config: Config
   readonly log: Log
   /** Stops what runs in the background. */
   readonly stack: CleanupStack
-  readonly generator: KeyPairGenerator
-  readonly secrets: ClientSecrets
-  /** The MACs of the public keys in the database. */
-  readonly publicKeys: PublicKeyMacs
-  readonly dpopNonces: DpopNonces
-  readonly consoleSecrets: ConsoleSecrets
+  readonly database: Database
+  /** Of the primary region, for a replica on a standby; null if none is configured. */
+  readonly primaryDatabase: Database | null
+  /** The issuer of tokens, and the audience of those for the API. */
+  readonly baseUrl: string
   /** Null: there is none. */
   readonly openIdProvider: OpenIdProvider | null
-  /** The configured ones. */
-  readonly masterKeys: MasterKeys
-  readonly replica: Replica
-  readonly decryptability: DecryptabilityCheck
-  /** Handles rows that cannot be read, except those that the replica reads. */
-  readonly rows: UnreadableRows
-  /** Whether this replica can serve. */
-  readonly readiness: () => Readiness
-  /** The clock of this machine. */
-  readonly now: () => Date
-  /** The base URL: the issuer of tokens, and the audience of those for the API. */
-  readonly baseUrl: string
-  readonly tracing: Pick<Tracing, 'calls'>
-  readonly metrics: Pick<Metrics, 'observeRotation' | 'countIssuerKeyFetch' | 'observeCredentials' | 'observeWebhooks'>
-  /** Aborted when the server stops. */
-  readonly stopping: AbortSignal
-  /** The context of each request. */
-  readonly contexts: RequestContext
-  readonly audit: AuditTrail
-  readonly auditFeed: AuditFeed
   /** Undefined: certificates of clients do not count. */
   readonly certificates: ClientCertificateVerifier | undefined
-  /** The rate limiter of failed attempts, shared by the token endpoint and the API: an address has one budget. */
-  readonly attempts: AttemptLimiter
+  readonly contexts: RequestContext
+  /** Aborted when the server stops. */
+  readonly stopping: AbortSignal
 }
 
-/** What the OAuth endpoints and the RPC services share. */
-export interface SharedParts {
-  readonly introspection: Introspection
-  readonly keysOfIssuers: KeysOfIssuers
-}
-
-/** Makes the OAuth endpoints and the RPC services. */
 export function createServices(options: ServicesOptions): Pick<Services, 'oauth' | 'rpc'> {
-  const { replica, baseUrl, now } = options
-  const introspection = new Introspection({
+  const { config, log, stack, database, primaryDatabase, baseUrl, metrics, tracing, contexts, stopping } = options
+  const { replica, rows, decryptability, masterKeys, generator, integrity, certificates, openIdProvider } = options
+  const { secrets, publicKeys, dpopNonces } = integrity
+  const { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys } = config
+  const limits = { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys }
+  const issuer = baseUrl
+  const isWritable = () => replica.isWritable()
+  const port = <Port extends object>(name: string, made: Port): Port => rows.around(tracing.calls(name, made))
+  const canRecord = () => primaryDatabase !== null || !replica.isStandby()
+  const recording = <Store extends object>(make: (database: Database) => Store): Store =>
+    recordingStore(make(database), primaryDatabase === null ? null : make(primaryDatabase), () => replica.isStandby())
+
+  // Stopped last: all others refuse until then.
+  const events = { ...createAuditLog(database), refuse: recording(createAuditLog).refuse }
+  const audit = new AuditTrail({ events: tracing.calls('AuditLog', events), clock, now, log })
+  stack.defer(() => audit.stop())
+  stack.defer(startAuditRetention({ events, isWritable, clock, now, log, days: config.auditRetentionDays }))
+  const reader = createAuditReader(database)
+  const auditFeed = new AuditFeed({
+    reader: tracing.calls('AuditReader', reader),
+    onChange: (listener) => replica.onChange(listener),
+    clock,
+  })
+
+  const store = port('IdentityStore', createIdentityStore(database, publicKeys))
+  const identities = { store, replica, newId }
+  const watch = watchCredentials({ expiries: createCredentialExpiries(database), isWritable, clock, log })
+  metrics.observeCredentials(watch.counts)
+  stack.defer(watch.stop)
+
+  // An address has one budget at the token endpoint and the API, and a proof is accepted once, whichever of them it comes to.
+  const attempts = new AttemptLimiter({ clock })
+  const uses = recording(createCredentialUses)
+  const verifier = createDpopProofVerifier()
+  const dpop = new Dpop({ baseUrl, verifier, nonces: dpopNonces, uses, digest, now })
+  const introspection = new Introspection({ replica, verifier: createAccessTokenVerifier({ issuer, now }), now })
+  const access = new Access({
     replica,
-    verifier: createAccessTokenVerifier({ issuer: baseUrl, now }),
+    verifier: createAccessTokenVerifier({ issuer, audience: baseUrl, now }),
+    store,
+    secrets,
+    attempts,
+    dpop,
+    digest,
     now,
   })
-  const parts = { introspection, keysOfIssuers: createKeysOfIssuers(options) }
-  return { oauth: createTokenEndpoints(options, parts), rpc: createApi(options, parts) }
+
+  // On the connections for administration, not on those that serve tokens.
+  const keys = {
+    store: port('KeyStore', createKeyStore(database, publicKeys)),
+    reader: port('InstanceReader', createInstanceReader(database, publicKeys)),
+    generator,
+    replica,
+    decryptability,
+    log,
+  }
+  const rotator = new Rotator({ ...keys, limits, clock, now, audit })
+  stack.defer(() => rotator.stop())
+  rotator.start()
+  metrics.observeRotation(() => rotator.status)
+
+  const { fetches, finderOf } = createIssuerKeys(config, log, metrics)
+  const webhookParts = { config, log, stack, replica, reader, masterKeys, issuer, metrics }
+  const webhooks = startWebhooks({ ...webhookParts, store: port('WebhookStore', createWebhookStore(database)) })
+
+  const identity = {
+    replicaId: newId(),
+    hostName: ownNameOf(hostname()),
+    keyturnVersion: readVersion(),
+    startedAt: now(),
+  }
+  const readiness = () => replica.readiness()
+  const heartbeats = startHeartbeats({
+    store: recording(createReplicaStore),
+    identity,
+    replica,
+    readiness,
+    canWrite: () => replica.guard.isReachable() && canRecord(),
+    clock,
+    log,
+  })
+  stack.defer(heartbeats)
+
+  const secretUses = new SecretUses({ store: uses, canWrite: canRecord, clock, log })
+  stack.defer(() => secretUses.stop())
+
+  const { routes: oauth, switchTo } = createOAuth({
+    issuer,
+    tokenLifetimeSeconds,
+    assertionAudience: config.assertionAudience,
+    ...(certificates === undefined ? {} : { certificates }),
+    acceptsZitadelScopes: config.zitadelApi,
+    now,
+    directory: {
+      recallServiceUser: (userId) => replica.identities.recall(userId),
+      readServiceUser: (userId) => replica.identities.read(userId),
+      secrets,
+    },
+    introspection,
+    revocations: new TokenRevocations({ store, replica }),
+    federation: {
+      verify: (assertion, issuers) => verifyFederatedToken(assertion, { issuers, now: now(), finderOf }),
+      trustedIssuers: () => replica.trustedIssuers(),
+      confirm: () => replica.confirm(),
+      recallUsers: (subject) => replica.identities.recallSubject(subject),
+      readUsers: (subject) => replica.identities.readSubject(subject),
+    },
+    assertions: tracing.calls('CredentialUses', uses),
+    dpop,
+    attempts,
+    secretUses,
+    audit,
+    contexts,
+    log,
+    openApi: publishDocument(
+      openApiDocument(baseUrl, { servesDeprecated: config.betaApi, servesConsole: config.console }),
+    ),
+    jwksMaxAgeSeconds,
+    isFresh: () => replica.guard.isFresh(),
+    stalenessSeconds: () => replica.guard.stalenessSeconds,
+  })
+  replica.onKeys(switchTo)
+
+  const rpc = createRpcRoutes({
+    webKeys: new WebKeys({ ...keys, activation: { guard: config.activationGuard, jwksMaxAgeSeconds }, maxWebKeys }),
+    rotation: new KeyRotation({ ...keys, limits, now }),
+    configurations: new Configurations({
+      store: port('ConfigurationStore', createConfigurationStore(database, publicKeys)),
+      replica,
+      parseUserKeys,
+      parseIssuerKeys,
+      parseCaCertificates,
+      newId,
+      thumbprintOf: thumbprint,
+      issuer,
+      limits,
+      log,
+    }),
+    instance: new InstanceOverview({
+      issuer,
+      identity,
+      replica,
+      replicas: createReplicaStore(database),
+      readiness,
+      readServerVersion: () => readServerVersion(database),
+      sealedKeys: rows.around(createSealedKeyStore(database)),
+      masterKeys: createKeyResealer(masterKeys),
+      settings: config.shown,
+      clock,
+      now,
+    }),
+    console: createConsole({
+      config,
+      database,
+      integrity,
+      replica,
+      users: store,
+      rows,
+      attempts,
+      audit,
+      openIdProvider,
+      tracing,
+    }),
+    projects: new Projects({ ...identities, issuer }),
+    users: new ServiceUsers({ ...identities, tokenLifetimeSeconds }),
+    credentials: new Credentials({
+      ...identities,
+      secrets,
+      parseUserKeys,
+      maxTokenLifetimeDays: config.maxPatLifetimeDays,
+      clock,
+    }),
+    trustedIssuers: new TrustedIssuers({
+      store: port('FederationStore', createFederationStore(database, publicKeys)),
+      replica,
+      fetches,
+      parseIssuerKeys,
+      parseCaCertificates,
+      newId,
+      issuer,
+    }),
+    webhooks,
+    introspection,
+    audit,
+    auditFeed,
+    access,
+    assertPrimary: () => replica.assertPrimary(),
+    servesDeprecated: config.betaApi,
+    servesZitadel: config.zitadelApi,
+    baseUrl,
+    stopping,
+    requestContext: contexts,
+    log,
+  })
+  return { oauth, rpc }
+}
+
+/** A name that every machine has says nothing. */
+function ownNameOf(hostName: string): string {
+  return /^localhost(\.|$)/.test(hostName) ? '' : hostName.slice(0, MAX_HOST_NAME)
 }

@@ -1,6 +1,7 @@
 /**
- * The clocks of this machine.
+ * What parts need of the platform: the clocks of this machine, and a digest.
  */
+import { hash } from 'node:crypto'
 import type { Clock } from '../domain/time.ts'
 
 /** Timers do not keep the process alive. */
@@ -15,4 +16,9 @@ export const systemClock: Clock = {
 /** The time of day on this machine, which dates tokens and ends credentials. Changes are dated by the database. */
 export function systemTime(): Date {
   return new Date()
+}
+
+/** The SHA-256 of a text in base64url. */
+export function digest(text: string): string {
+  return hash('sha256', text, 'base64url')
 }

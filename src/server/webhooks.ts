@@ -1,39 +1,46 @@
 /**
- * Makes the webhooks and their delivery.
+ * Makes the webhooks, and delivers events to them apart from requests.
  */
-import { randomUUID } from 'node:crypto'
+import { randomUUID as newId } from 'node:crypto'
 import { WebhookAttempts } from '../app/events/webhook-attempts.ts'
 import { WebhookDeliverer } from '../app/events/webhook-deliverer.ts'
-import { Webhooks } from '../app/events/webhooks.ts'
+import { Webhooks, type WebhooksOptions } from '../app/events/webhooks.ts'
+import type { Replica } from '../app/replica/replica.ts'
+import type { Config } from '../config/config.ts'
 import { parseCaCertificates } from '../crypto/issuer-key.ts'
+import type { MasterKeys } from '../crypto/master-keys.ts'
 import { createWebhookSigner } from '../crypto/webhook-signer.ts'
+import type { Log } from '../domain/ports/runtime.ts'
 import { createAddressPolicy } from '../outbound/address-policy.ts'
 import { createSendHttps } from '../outbound/https-request.ts'
 import { createWebhookSender } from '../outbound/webhook-sender.ts'
-import { createAuditReader } from '../storage/audit/audit-reader.ts'
-import { createWebhookStore } from '../storage/events/webhook-store.ts'
-import type { ServicesOptions } from './services.ts'
-import { systemClock } from './system-clock.ts'
+import type { Metrics } from '../telemetry/metrics/metrics.ts'
+import type { CleanupStack } from './cleanup-stack.ts'
+import { systemClock as clock, systemTime as now } from './system-clock.ts'
 
-/** What manages webhooks, and delivers events to them. Delivery runs apart from requests. */
-export function startWebhooks(options: ServicesOptions): Webhooks {
-  const { config, log, stack, database, masterKeys, replica, rows, now, baseUrl, tracing, metrics } = options
-  const store = rows.around(createWebhookStore(database))
-  const reader = createAuditReader(database)
+interface Options extends Pick<WebhooksOptions, 'store' | 'reader'> {
+  readonly config: Config
+  readonly log: Log
+  readonly stack: CleanupStack
+  readonly replica: Replica
+  readonly masterKeys: MasterKeys
+  readonly issuer: string
+  readonly metrics: Pick<Metrics, 'observeWebhooks'>
+}
+
+export function startWebhooks({ config, log, stack, masterKeys, issuer, metrics, ...parts }: Options): Webhooks {
+  const { replica } = parts
   const signer = createWebhookSigner(masterKeys)
   const send = createSendHttps({
     allows: createAddressPolicy(config.outboundNetworks),
     setting: 'KEYTURN_OUTBOUND_NETWORKS',
     authorityHint: '--receiver-ca, ca_certificates',
   })
-  const attempts = new WebhookAttempts({ signer, sender: createWebhookSender(send), issuer: baseUrl, now, log })
-  const newId = randomUUID
-  const version = () => replica.status().version
-  const clock = systemClock
-  const deliverer = new WebhookDeliverer({ store, reader, attempts, replica, version, clock, now, newId, log })
+  const attempts = new WebhookAttempts({ signer, sender: createWebhookSender(send), issuer, now, log })
+  const shared = { ...parts, attempts, newId, now }
+  const deliverer = new WebhookDeliverer({ ...shared, version: () => replica.status().version, clock, log })
   stack.defer(() => deliverer.stop())
   deliverer.start()
   metrics.observeWebhooks(() => deliverer.status)
-  const calls = rows.around(tracing.calls('WebhookStore', createWebhookStore(database)))
-  return new Webhooks({ store: calls, reader, signer, attempts, replica, parseCaCertificates, newId, now })
+  return new Webhooks({ ...shared, signer, parseCaCertificates })
 }

@@ -64,7 +64,7 @@ export function initialCredentialsCommand(io: Io): Command {
 /** Brings the schema of the database up to date without starting a server. */
 export function migrateCommand(io: Io): Command {
   return databaseCommand(withSettingFlags(new Command('migrate'), DATABASE), io, async ({ config, log, signal }) => {
-    const { migrateDatabase } = await import('../../server/migrate.ts')
+    const { migrateDatabase } = await import('../../server/database.ts')
     const applied = await migrateDatabase(config, log, signal)
     return applied.length === 0 ? 'The schema is up to date.' : `Applied: ${applied.join(', ')}.`
   })

@@ -24,7 +24,7 @@ import type { Database } from '../../storage/postgres/database.ts'
 import { withCleanup } from '../cleanup-stack.ts'
 import { adminCredentialsFile } from '../config-files.ts'
 import { assertSetUp, openExisting } from '../database.ts'
-import { loadIntegrity } from '../integrity.ts'
+import { loadIntegrity } from '../instance-setup.ts'
 
 /** How many users or projects are read at once. */
 const PAGE = 1000

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { CleanupStack } from '../../../src/server/cleanup-stack.ts'
-import { limitLastWrites } from '../../../src/server/last-writes.ts'
+import { limitLastWrites } from '../../../src/server/stop-limit.ts'
 import { createRecordingLog } from '../../support/log.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
 
