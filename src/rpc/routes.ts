@@ -3,7 +3,7 @@
  *
  * Services that need no token are in `public-routes.ts`.
  */
-import { type ConnectRouter, createConnectRouter } from '@connectrpc/connect'
+import { type ConnectRouter, type ConnectRouterOptions, createConnectRouter } from '@connectrpc/connect'
 import { createValidateInterceptor } from '@connectrpc/validate'
 import type { Access } from '../app/access/access.ts'
 import { SIGN_IN_PATH } from '../domain/console/paths.ts'
@@ -14,7 +14,7 @@ import { bySession, consoleRoutes } from './console/console-routes.ts'
 import { openIdEndpoint } from './console/openid-endpoint.ts'
 import { sessionEndpoint } from './console/session-endpoint.ts'
 import { ZITADEL_REST } from './keys/zitadel-rest.ts'
-import { normalizeTexts } from './messages/fields.ts'
+import { normalizeTexts } from './messages/interceptors.ts'
 import { translateErrors } from './protocol/call-context.ts'
 import { connectOptions, MAX_MESSAGE_BYTES, restRoutesOf, routesOf } from './protocol/handler-routes.ts'
 import type { RpcRoutes } from './protocol/rpc-route.ts'
@@ -49,7 +49,8 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
 
   // The same services behind another gate, so that neither takes the proofs of the other.
   const bySessions = { authenticate: bySession(console.access), access: console.access }
-  const calls = routesOf(addServices(routerWith(bySessions, options), options), routing)
+  const consoleRouter = routerWith(bySessions, { ...options, grpc: false, grpcWeb: false })
+  const calls = routesOf(addServices(consoleRouter, options), routing)
   const session = sessionEndpoint({ ...options, ...console, signInPath: console.openId === null ? null : SIGN_IN_PATH })
   const openId = console.openId === null ? null : openIdEndpoint({ ...options, ...console.openId })
   return new Map([...routes, ...consoleRoutes({ ...options, calls, session, openId, headers: console.headers })])
@@ -61,8 +62,10 @@ type Gatekeeper = Pick<GateOptions, 'authenticate'> & {
 }
 
 /** A router without services, whose calls have to pass a gate. */
-function routerWith(gatekeeper: Gatekeeper, options: RpcOptions): ConnectRouter {
+function routerWith(gatekeeper: Gatekeeper, options: RpcOptions & ConnectRouterOptions): ConnectRouter {
   return createConnectRouter({
+    grpc: options.grpc ?? true,
+    grpcWeb: options.grpcWeb ?? true,
     ...connectOptions(MAX_MESSAGE_BYTES),
     requestGate: authorize({
       ...options,

@@ -1,14 +1,26 @@
 /**
  * `iam.config.v2.ConfigService`.
  */
+import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { ConfigService, PlanConfigurationRequest } from '../../../gen/iam/config/v2/config_service_pb.js'
+import { ChangeAction, type MistakeSchema, type PlanSchema, ResourceKind } from '../../../gen/iam/config/v2/plan_pb.js'
 import type { ConfigurationRequest, Configurations } from '../../app/configuration/configurations.ts'
-import { DEFAULT_LABEL } from '../../domain/configuration/configuration.ts'
+import { DEFAULT_LABEL, type ResourceName } from '../../domain/configuration/configuration.ts'
+import type { Mistake } from '../../domain/configuration/mistakes.ts'
+import type { ConfigurationPlan, PlannedChange } from '../../domain/configuration/plan.ts'
+import { formatClientId } from '../../domain/identities/client-id.ts'
 import { actorOf } from '../authorization/actor.ts'
+import { reasonOf } from '../messages/errors.ts'
 import { fromConfiguration } from './configuration-export.ts'
 import { toConfigurationText } from './configuration-mapping.ts'
-import { fromMistake, fromPlan } from './plan-mapping.ts'
+
+const KINDS = {
+  project: ResourceKind.PROJECT,
+  service_user: ResourceKind.SERVICE_USER,
+  trusted_issuer: ResourceKind.TRUSTED_ISSUER,
+  rotation_policy: ResourceKind.ROTATION_POLICY,
+} as const satisfies Record<ResourceName['kind'], ResourceKind>
 
 /** Answers the calls of the service. */
 export function configService(configurations: Configurations): ServiceImpl<typeof ConfigService> {
@@ -41,4 +53,48 @@ function toRequest({
   takeOver,
 }: Pick<PlanConfigurationRequest, 'configuration' | 'label' | 'prune' | 'takeOver'>): ConfigurationRequest {
   return { ...toConfigurationText(configuration), label: label === '' ? DEFAULT_LABEL : label, prune, takeOver }
+}
+
+/** @param stage What is only planned has no ids yet. */
+function fromPlan(
+  { version, changes, takenOver, users }: ConfigurationPlan,
+  stage: 'planned' | 'applied',
+): MessageInitShape<typeof PlanSchema> {
+  const created = new Set(
+    changes.flatMap((change) =>
+      change.kind === 'service_user' && change.before === undefined ? [change.next?.userId] : [],
+    ),
+  )
+  return {
+    version: BigInt(version),
+    changes: changes.map((change) => ({
+      action: actionOf(change),
+      resource: fromName(change.name),
+      fields: change.fields.map(({ field, before, after, otherUsers = 0 }) => ({ field, before, after, otherUsers })),
+      otherUsers: change.otherUsers ?? 0,
+    })),
+    takenOver: takenOver.map(({ name }) => fromName(name)),
+    serviceUsers: users.map(({ project, name, userId }) => {
+      if (stage === 'planned' && created.has(userId)) return { project, name }
+      return { project, name, userId, clientId: formatClientId({ userId, projectName: project }) }
+    }),
+  }
+}
+
+function fromMistake({ path, message, code }: Mistake): MessageInitShape<typeof MistakeSchema> {
+  const reason = code === 'configuration_invalid' ? 'INVALID_ARGUMENT' : reasonOf(code)
+  return { path, message: message.toWellFormed(), reason }
+}
+
+function fromName(name: ResourceName) {
+  return {
+    kind: KINDS[name.kind],
+    project: name.kind === 'service_user' ? name.project : '',
+    name: name.kind === 'rotation_policy' ? '' : name.name,
+  }
+}
+
+function actionOf({ before, next }: PlannedChange): ChangeAction {
+  if (before === undefined) return ChangeAction.CREATE
+  return next === null ? ChangeAction.DELETE : ChangeAction.CHANGE
 }

@@ -1,11 +1,8 @@
 /**
  * A configuration from the domain to the wire. What has its default is left out, so that files stay short.
  */
-import { create } from '@bufbuild/protobuf'
-import {
-  ConfigurationSchema,
-  type Configuration as WireConfiguration,
-} from '../../../gen/iam/config/v2/configuration_pb.js'
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type { ConfigurationSchema } from '../../../gen/iam/config/v2/configuration_pb.js'
 import type {
   Configuration,
   ServiceUserConfiguration,
@@ -14,7 +11,7 @@ import type {
 import { DEFAULT_MAX_STALENESS_SECONDS } from '../../domain/federation/issuer-keys.ts'
 import { DEFAULT_MAX_LIFETIME_SECONDS } from '../../domain/federation/trusted-issuer.ts'
 import { ASSERTION_ALGORITHMS } from '../../domain/keys/assertion-algorithm.ts'
-import { fromIssuerKeys } from '../federation/issuer-keys-mapping.ts'
+import { fromIssuerKeys } from '../federation/trusted-issuer-service.ts'
 import { fromMatch } from '../identities/credential-services.ts'
 import { fromMemberRole } from '../identities/project-member-mapping.ts'
 import { fromInstanceRole } from '../identities/service-user-mapping.ts'
@@ -26,8 +23,8 @@ export function fromConfiguration({
   serviceUsers,
   trustedIssuers,
   rotationPolicy,
-}: Configuration): WireConfiguration {
-  return create(ConfigurationSchema, {
+}: Configuration): MessageInitShape<typeof ConfigurationSchema> {
+  return {
     projects: projects.map(({ name, roles, scopes, audiences, rolesClaim }) => ({
       name,
       roles: [...roles],
@@ -37,13 +34,8 @@ export function fromConfiguration({
     })),
     serviceUsers: serviceUsers.map(fromUser),
     trustedIssuers: trustedIssuers.map(fromIssuer),
-    ...(rotationPolicy === null ? {} : { rotationPolicy: policyOf(rotationPolicy) }),
-  })
-}
-
-function policyOf(policy: NonNullable<Configuration['rotationPolicy']>) {
-  const { $typeName: _type, ...fields } = fromPolicy(policy)
-  return fields
+    ...(rotationPolicy === null ? {} : { rotationPolicy: fromPolicy(rotationPolicy) }),
+  }
 }
 
 function fromUser(user: ServiceUserConfiguration) {

@@ -19,17 +19,17 @@ import type {
   ServiceUserText,
   TrustedIssuerText,
 } from '../../app/configuration/configuration-text.ts'
+import { MAX_CONFIGURED_USERS } from '../../domain/configuration/configuration.ts'
 import type { Mistake } from '../../domain/configuration/mistakes.ts'
 import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
 import { DEFAULT_ROTATION_POLICY, type RotationPolicy } from '../../domain/keys/rotation-policy.ts'
 import { normalUri } from '../../domain/uri.ts'
-import { toKeyOrigin } from '../federation/issuer-keys-mapping.ts'
+import { toKeyOrigin } from '../federation/trusted-issuer-service.ts'
 import { toMatch } from '../identities/credential-services.ts'
 import { toMemberRole } from '../identities/project-member-mapping.ts'
 import { toInstanceRole } from '../identities/service-user-mapping.ts'
-import { toWebKeyConfig } from '../keys/web-key-config.ts'
+import { toWebKeyConfig } from '../keys/web-key-mapping.ts'
 import { toDate, toSeconds } from '../messages/fields.ts'
-import { oversizedIn } from './configuration-size.ts'
 
 /** A configuration, as far as it can be read, and the mistakes in it. */
 interface ReadConfiguration {
@@ -38,6 +38,12 @@ interface ReadConfiguration {
 }
 
 const NOTHING: ConfigurationText = { projects: [], serviceUsers: [], trustedIssuers: [], rotationPolicy: null }
+
+/** The most items of one list. No list may be longer than that of the service users. */
+const MAX_ITEMS = MAX_CONFIGURED_USERS
+
+/** The most values of all lists together: ten for each of the most service users. */
+const MAX_VALUES = 50_000
 
 const NO_HAND_OVER = 'only "keyturn apply" hands a client secret over, and the server none'
 
@@ -91,6 +97,35 @@ function violationsOf(wire: WireConfiguration): readonly Mistake[] {
     })
     return mistakeAt(path.join('').replace(/^\./, ''), message)
   })
+}
+
+/**
+ * The first list that is too long, found before anything is looked at: a message of 4 MiB can have hundreds of thousands of values, and each would
+ * be a mistake of its own.
+ */
+function oversizedIn(type: DescMessage, message: Message): readonly Mistake[] {
+  const size = { values: 0 }
+  const path = longListIn(type, message, size)
+  if (path === undefined) return []
+  const limit = size.values > MAX_VALUES ? `${MAX_VALUES} values in all its lists` : `${MAX_ITEMS} items in a list`
+  const text = `a configuration has at most ${limit}: apply it in parts, with a label for each`
+  return [{ path, message: text, code: 'configuration_too_large' }]
+}
+
+function longListIn(type: DescMessage, message: Message, size: { values: number }): string | undefined {
+  const reflected = reflect(type, message)
+  for (const field of type.fields) {
+    if (field.fieldKind !== 'list') continue
+    const list = reflected.get(field)
+    size.values += list.size
+    if (list.size > MAX_ITEMS || size.values > MAX_VALUES) return field.jsonName
+    if (field.listKind !== 'message') continue
+    for (const [index, item] of [...list].entries()) {
+      const below = longListIn(field.message, (item as { message: Message }).message, size)
+      if (below !== undefined) return `${field.jsonName}[${index}].${below}`
+    }
+  }
+  return undefined
 }
 
 /** PostgreSQL cannot store it. */

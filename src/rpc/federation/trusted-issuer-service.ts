@@ -1,24 +1,31 @@
 /**
  * `iam.federation.v2.TrustedIssuerService`.
  */
-import { create } from '@bufbuild/protobuf'
+import type { MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
-import {
+import type {
+  FetchedKeysSchema,
+  IssuerKeysSchema,
   TrustedIssuerSchema,
-  type TrustedIssuer as WireTrustedIssuer,
+  IssuerKeys as WireIssuerKeys,
 } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import type { TrustedIssuerService } from '../../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
-import type { TrustedIssuers } from '../../app/federation/trusted-issuers.ts'
-import type { FetchedKeys } from '../../domain/federation/issuer-keys.ts'
+import type { KeyOrigin, TrustedIssuers } from '../../app/federation/trusted-issuers.ts'
+import {
+  DEFAULT_MAX_STALENESS_SECONDS,
+  type FetchedKeys,
+  type IssuerKey,
+  type IssuerKeys,
+  type KeySource,
+} from '../../domain/federation/issuer-keys.ts'
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
+import { after } from '../../domain/time.ts'
 import { actorOf } from '../authorization/actor.ts'
-import { pathsOf } from '../messages/fields.ts'
-import { byName, fromMemory, listPage } from '../messages/paging.ts'
-import { fromFetchedKeys, fromIssuerKeys, toKeyOrigin } from './issuer-keys-mapping.ts'
-
-const ISSUERS = byName(({ issuer }: TrustedIssuer) => issuer)
+import { fromDate, maskedBy } from '../messages/fields.ts'
+import { listFromMemory } from '../messages/paging.ts'
+import { invalidField } from '../messages/violations.ts'
 
 /** Answers the calls of the service. */
 export function trustedIssuerService(issuers: TrustedIssuers): ServiceImpl<typeof TrustedIssuerService> {
@@ -37,19 +44,17 @@ export function trustedIssuerService(issuers: TrustedIssuers): ServiceImpl<typeo
     },
 
     async listTrustedIssuers(req) {
-      const read = fromMemory(await issuers.list(), ({ issuer }, cursor: string) => issuer > cursor)
-      const { items, nextPageToken } = await listPage(req, ISSUERS, read)
+      const { items, nextPageToken } = await listFromMemory(req, await issuers.list(), ({ issuer }) => issuer)
       return { trustedIssuers: items.map(toWire), nextPageToken }
     },
 
     async updateTrustedIssuer(req, context) {
-      const paths = pathsOf(req.updateMask, ['keys', 'algorithms', 'max_lifetime_seconds'])
-      const { algorithms, maxLifetimeSeconds = 0 } = req
-      const edit = {
-        ...(paths.has('keys') ? { keys: toKeyOrigin(req.keys) } : {}),
-        ...(paths.has('algorithms') ? { algorithms: algorithms.filter(isAssertionAlgorithm) } : {}),
-        ...(paths.has('max_lifetime_seconds') ? { maxLifetimeSeconds } : {}),
-      }
+      const { keys, algorithms, maxLifetimeSeconds = 0 } = req
+      const edit = maskedBy<Parameters<TrustedIssuers['edit']>[2]>(req.updateMask, {
+        keys: () => ({ keys: toKeyOrigin(keys) }),
+        algorithms: () => ({ algorithms: algorithms.filter(isAssertionAlgorithm) }),
+        max_lifetime_seconds: () => ({ maxLifetimeSeconds }),
+      })
       return answer(await issuers.edit(actorOf(context), req.issuerId, edit))
     },
 
@@ -64,9 +69,12 @@ export function trustedIssuerService(issuers: TrustedIssuers): ServiceImpl<typeo
   }
 }
 
-function fromTrustedIssuer(trusted: TrustedIssuer, fetched: FetchedKeys | undefined): WireTrustedIssuer {
+function fromTrustedIssuer(
+  trusted: TrustedIssuer,
+  fetched: FetchedKeys | undefined,
+): MessageInitShape<typeof TrustedIssuerSchema> {
   const { issuerId, issuer, keys, algorithms, maxLifetimeSeconds, createdAt } = trusted
-  return create(TrustedIssuerSchema, {
+  return {
     issuerId,
     issuer,
     keys: fromIssuerKeys(keys),
@@ -74,5 +82,66 @@ function fromTrustedIssuer(trusted: TrustedIssuer, fetched: FetchedKeys | undefi
     maxLifetimeSeconds,
     creationDate: timestampFromDate(createdAt),
     ...(keys.kind === 'given' || fetched === undefined ? {} : { fetchedKeys: fromFetchedKeys(fetched, keys.source) }),
-  })
+  }
+}
+
+/** What a request says about keys. @throws {ConnectError} `invalid_argument`. */
+export function toKeyOrigin(keys: WireIssuerKeys | undefined): KeyOrigin {
+  const { source, caCertificates = '', maxStalenessSeconds = DEFAULT_MAX_STALENESS_SECONDS } = keys ?? {}
+  const settings = { caCertificates: caCertificates === '' ? null : caCertificates, maxStalenessSeconds }
+  switch (source?.case) {
+    case undefined:
+      throw invalidField('keys', 'is required when update_mask has it')
+    case 'jwks':
+      if (settings.caCertificates !== null || keys?.maxStalenessSeconds !== undefined)
+        throw invalidField(
+          'keys',
+          'must not have ca_certificates or max_staleness_seconds with jwks, which is not fetched',
+        )
+      return { kind: 'jwks', jwks: source.value }
+    case 'discovery':
+      return { kind: 'fetched', source: { ...settings, kind: 'discovery', url: null } }
+    case 'jwksUrl':
+      return { kind: 'fetched', source: { ...settings, kind: 'jwks_url', url: source.value } }
+    case 'spiffeBundleUrl':
+      return { kind: 'fetched', source: { ...settings, kind: 'spiffe_bundle_url', url: source.value } }
+    default:
+      return source satisfies never
+  }
+}
+
+/** Where the keys of an issuer come from. */
+export function fromIssuerKeys(keys: IssuerKeys): MessageInitShape<typeof IssuerKeysSchema> {
+  if (keys.kind === 'given') return { source: { case: 'jwks', value: toJwks(keys.keys) } }
+  const { kind, url, caCertificates, maxStalenessSeconds } = keys.source
+  const settings = { caCertificates: caCertificates ?? '', maxStalenessSeconds }
+  switch (kind) {
+    case 'discovery':
+      return { ...settings, source: { case: 'discovery', value: {} } }
+    case 'jwks_url':
+      return { ...settings, source: { case: 'jwksUrl', value: url ?? '' } }
+    case 'spiffe_bundle_url':
+      return { ...settings, source: { case: 'spiffeBundleUrl', value: url ?? '' } }
+    default:
+      return kind satisfies never
+  }
+}
+
+/** What this process has fetched. */
+function fromFetchedKeys(
+  { keys, fetchedAt, nextFetchAt, failure }: FetchedKeys,
+  { maxStalenessSeconds }: KeySource,
+): MessageInitShape<typeof FetchedKeysSchema> {
+  return {
+    nextFetchDate: timestampFromDate(nextFetchAt),
+    jwks: fetchedAt === null ? '' : toJwks(keys),
+    ...fromDate('fetchDate', fetchedAt),
+    ...fromDate('expirationDate', fetchedAt && after(fetchedAt, maxStalenessSeconds)),
+    failure: failure?.reason ?? '',
+    ...fromDate('failureDate', failure?.at ?? null),
+  }
+}
+
+function toJwks(keys: readonly IssuerKey[]): string {
+  return JSON.stringify({ keys })
 }

@@ -11,13 +11,12 @@ import type { ServiceUsers } from '../../app/identities/service-users.ts'
 import type { Project, ProjectMember } from '../../domain/identities/project.ts'
 import { normalUri } from '../../domain/uri.ts'
 import { actorOf } from '../authorization/actor.ts'
-import { pathsOf } from '../messages/fields.ts'
-import { byName, fromMemory, listPage } from '../messages/paging.ts'
+import { maskedBy, required } from '../messages/fields.ts'
+import { byName, listFromMemory, listPage } from '../messages/paging.ts'
 import { invalidField } from '../messages/violations.ts'
 import { fromMember, toMemberRole } from './project-member-mapping.ts'
 
 const PROJECTS = byName((project: Project) => project.name)
-const NAMES = byName((name: string) => name)
 const MEMBERS = byName(({ userId }: ProjectMember) => userId)
 
 /** Answers the calls of the service. */
@@ -40,12 +39,10 @@ export function projectService(
     },
 
     async updateProject(req, context) {
-      const paths = pathsOf(req.updateMask, ['name', 'roles_claim'])
-      if (paths.has('name') && req.name === '') throw invalidField('name', 'is required when update_mask has it')
-      const changes = {
-        ...(paths.has('name') ? { name: req.name } : {}),
-        ...(paths.has('roles_claim') ? { rolesClaim: req.rolesClaim } : {}),
-      }
+      const changes = maskedBy<Partial<Pick<Project, 'name' | 'rolesClaim'>>>(req.updateMask, {
+        name: () => ({ name: required(req.name, 'name') }),
+        roles_claim: () => ({ rolesClaim: req.rolesClaim }),
+      })
       return { project: fromProject(await projects.update(actorOf(context), req.projectId, changes)) }
     },
 
@@ -61,7 +58,7 @@ export function projectService(
 
     async listProjectRoles(req, context) {
       const { roles } = await projects.get(actorOf(context), req.projectId)
-      const { items, nextPageToken } = await listPage(req, NAMES, fromMemory(roles, isBehind))
+      const { items, nextPageToken } = await listFromMemory(req, roles, String)
       return { roles: [...items], nextPageToken }
     },
 
@@ -77,7 +74,7 @@ export function projectService(
 
     async listProjectScopes(req, context) {
       const { scopes } = await projects.get(actorOf(context), req.projectId)
-      const { items, nextPageToken } = await listPage(req, NAMES, fromMemory(scopes, isBehind))
+      const { items, nextPageToken } = await listFromMemory(req, scopes, String)
       return { scopes: [...items], nextPageToken }
     },
 
@@ -95,7 +92,7 @@ export function projectService(
 
     async listProjectAudiences(req, context) {
       const { audiences } = await projects.get(actorOf(context), req.projectId)
-      const { items, nextPageToken } = await listPage(req, NAMES, fromMemory(audiences, isBehind))
+      const { items, nextPageToken } = await listFromMemory(req, audiences, String)
       return { audiences: [...items], nextPageToken }
     },
 
@@ -129,8 +126,4 @@ export function projectService(
 /** A project on the wire. Its roles, scopes and audiences have lists of their own. */
 function fromProject({ projectId, name, rolesClaim, createdAt }: Project): WireProject {
   return create(ProjectSchema, { projectId, name, rolesClaim, creationDate: timestampFromDate(createdAt) })
-}
-
-function isBehind(name: string, cursor: string): boolean {
-  return name > cursor
 }

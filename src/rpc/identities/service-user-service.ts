@@ -1,7 +1,6 @@
 /**
  * `iam.user.v2.ServiceUserService`: users and their grants. Its other half is `credential-services.ts`.
  */
-import type { Duration } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
 import type { Introspection } from '../../app/access/introspection.ts'
@@ -9,9 +8,8 @@ import type { Credentials } from '../../app/identities/credentials.ts'
 import type { ServiceUserEdit, ServiceUsers } from '../../app/identities/service-users.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import { actorOf } from '../authorization/actor.ts'
-import { pathsOf, toSeconds } from '../messages/fields.ts'
+import { maskedBy, required, toSeconds } from '../messages/fields.ts'
 import { byDate, listPage } from '../messages/paging.ts'
-import { invalidField } from '../messages/violations.ts'
 import { credentialCalls } from './credential-services.ts'
 import { fromServiceUser, toInstanceRole } from './service-user-mapping.ts'
 
@@ -52,23 +50,18 @@ export function serviceUserService({
     },
 
     async updateServiceUser(req, context) {
-      const paths = pathsOf(req.updateMask, [
-        'name',
-        'client_credentials_enabled',
-        'token_lifetime',
-        'token_claims',
-        'bound_tokens_required',
-        'certificate_bound_tokens',
-      ])
-      if (paths.has('name') && req.name === '') throw invalidField('name', 'is required when update_mask has it')
-      const edit: ServiceUserEdit = {
-        ...(paths.has('name') ? { name: req.name } : {}),
-        ...(paths.has('client_credentials_enabled') ? { clientCredentialsEnabled: req.clientCredentialsEnabled } : {}),
-        ...(paths.has('token_lifetime') ? { tokenLifetimeSeconds: lifetimeOf(req.tokenLifetime) } : {}),
-        ...(paths.has('token_claims') ? { tokenClaims: req.tokenClaims } : {}),
-        ...(paths.has('bound_tokens_required') ? { boundTokensRequired: req.boundTokensRequired } : {}),
-        ...(paths.has('certificate_bound_tokens') ? { certificateBoundTokens: req.certificateBoundTokens } : {}),
-      }
+      const { tokenLifetime } = req
+      const edit = maskedBy<ServiceUserEdit>(req.updateMask, {
+        name: () => ({ name: required(req.name, 'name') }),
+        client_credentials_enabled: () => ({ clientCredentialsEnabled: req.clientCredentialsEnabled }),
+        // Without one: as the instance has it.
+        token_lifetime: () => ({
+          tokenLifetimeSeconds: tokenLifetime === undefined ? null : toSeconds(tokenLifetime, 'token_lifetime'),
+        }),
+        token_claims: () => ({ tokenClaims: req.tokenClaims }),
+        bound_tokens_required: () => ({ boundTokensRequired: req.boundTokensRequired }),
+        certificate_bound_tokens: () => ({ certificateBoundTokens: req.certificateBoundTokens }),
+      })
       return answer(await users.edit(actorOf(context), req.userId, edit))
     },
 
@@ -115,11 +108,6 @@ export function serviceUserService({
       return answer(await users.revokeScope(actorOf(context), req.userId, req.scope))
     },
   }
-}
-
-/** Null if it is not set: as the instance has it. */
-function lifetimeOf(duration: Duration | undefined): number | null {
-  return duration === undefined ? null : toSeconds(duration, 'token_lifetime')
 }
 
 function answer(user: ServiceUser) {

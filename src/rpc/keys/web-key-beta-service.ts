@@ -1,17 +1,17 @@
 /**
  * `iam.webkey.v2beta.WebKeyService` (Spec §4.3).
  */
-import { create } from '@bufbuild/protobuf'
+import type { MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
-import { State, WebKeySchema, type WebKey as WireWebKey } from '../../../gen/iam/webkey/v2beta/web_key_pb.js'
+import { State, type WebKeySchema } from '../../../gen/iam/webkey/v2beta/web_key_pb.js'
 import type { WebKeyService } from '../../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import type { WebKeys } from '../../app/keys/web-keys.ts'
 import { earlyActivationWarning } from '../../domain/keys/publication.ts'
 import type { WebKey, WebKeyState } from '../../domain/keys/web-key.ts'
 import { actorOf } from '../authorization/actor.ts'
-import { sendWarnings } from '../messages/warnings.ts'
-import { toWebKeyConfig } from './web-key-config.ts'
+import { fromDate, sendWarnings } from '../messages/fields.ts'
+import { toWebKeyConfig } from './web-key-mapping.ts'
 
 const STATES = {
   initial: State.INITIAL,
@@ -30,9 +30,7 @@ export function webKeyBetaService(webKeys: WebKeys): ServiceImpl<typeof WebKeySe
 
     async activateWebKey(req, context) {
       const { key, knownFrom } = await webKeys.activate(actorOf(context), req.keyId)
-      if (knownFrom !== undefined) {
-        sendWarnings(context, [earlyActivationWarning(knownFrom)])
-      }
+      if (knownFrom !== undefined) sendWarnings(context, [earlyActivationWarning(knownFrom)])
       return { details: { keyId: key.keyId, state: STATES[key.state] } }
     },
 
@@ -48,13 +46,13 @@ export function webKeyBetaService(webKeys: WebKeys): ServiceImpl<typeof WebKeySe
 }
 
 /** A web key on the wire (Spec §2.2). */
-function fromWebKey(key: WebKey): WireWebKey {
-  return create(WebKeySchema, {
+function fromWebKey(key: WebKey): MessageInitShape<typeof WebKeySchema> {
+  return {
     keyId: key.keyId,
     algorithm: key.algorithm,
     state: STATES[key.state],
     creationDate: timestampFromDate(key.createdAt),
-    ...(key.state === 'initial' ? {} : { activationDate: timestampFromDate(key.activatedAt) }),
-    ...(key.state === 'inactive' ? { deactivationDate: timestampFromDate(key.deactivatedAt) } : {}),
-  })
+    ...fromDate('activationDate', key.state === 'initial' ? null : key.activatedAt),
+    ...fromDate('deactivationDate', key.state === 'inactive' ? key.deactivatedAt : null),
+  }
 }

@@ -1,25 +1,64 @@
 /**
- * Web keys, the rotation policy and its steps as messages of `iam.webkey.v2`.
+ * Web keys, their kinds, the rotation policy and its steps between the wire and the domain.
+ *
+ * `iam.webkey.v2beta`, `iam.webkey.v2` and the services for clients of ZITADEL have messages of their own with the same fields and
+ * numbers for kinds of keys, so one translation serves all; a test compares them.
  */
-import { create } from '@bufbuild/protobuf'
-import { type Duration, timestampFromDate } from '@bufbuild/protobuf/wkt'
+import { create, type MessageInitShape } from '@bufbuild/protobuf'
+import { type Duration, type FieldMask, timestampFromDate } from '@bufbuild/protobuf/wkt'
 import {
-  RotationPolicySchema,
   RotationStepKind,
-  RotationStepSchema,
+  type RotationStepSchema,
   type RotationPolicy as WireRotationPolicy,
-  type RotationStep as WireRotationStep,
 } from '../../../gen/iam/webkey/v2/rotation_pb.js'
-import { WebKeySchema, WebKeyState, type WebKey as WireWebKey } from '../../../gen/iam/webkey/v2/web_key_pb.js'
-import { configOf } from '../../domain/keys/key-algorithm.ts'
+import {
+  EcdsaCurve,
+  RsaBits,
+  RsaHasher,
+  WebKeyConfigSchema,
+  type WebKeySchema,
+  WebKeyState,
+  type WebKeyConfig as WireWebKeyConfig,
+} from '../../../gen/iam/webkey/v2/web_key_pb.js'
+import {
+  configOf,
+  DEFAULT_WEB_KEY_CONFIG,
+  type EcCurve,
+  type Hash,
+  type RsaBits as RsaBitCount,
+  type WebKeyConfig,
+} from '../../domain/keys/key-algorithm.ts'
 import type { PlannedStep, RotationStep } from '../../domain/keys/rotation.ts'
 import type { RotationPolicy } from '../../domain/keys/rotation-policy.ts'
 import type { RevokedWebKey, WebKey } from '../../domain/keys/web-key.ts'
-import { fromDate, fromSeconds, toSeconds } from '../messages/fields.ts'
+import { fromDate, fromSeconds, maskedBy, nameOf, toSeconds } from '../messages/fields.ts'
 import { invalidField } from '../messages/violations.ts'
-import { fromWebKeyConfig, toWebKeyConfig } from './web-key-config.ts'
 
 type AnyWebKey = WebKey | RevokedWebKey
+
+/** The choice of a kind in the messages of every service, with enums as numbers. 0 is the default, which curves have none of. */
+type WireKind =
+  | { readonly case: 'rsa'; readonly value: { readonly bits: number; readonly hasher: number } }
+  | { readonly case: 'ecdsa'; readonly value: { readonly curve: number } }
+  | { readonly case: 'ed25519'; readonly value: object }
+
+const BITS = {
+  2048: RsaBits.RSA_BITS_2048,
+  3072: RsaBits.RSA_BITS_3072,
+  4096: RsaBits.RSA_BITS_4096,
+} as const satisfies Record<RsaBitCount, RsaBits>
+
+const HASHERS = {
+  sha256: RsaHasher.SHA256,
+  sha384: RsaHasher.SHA384,
+  sha512: RsaHasher.SHA512,
+} as const satisfies Record<Hash, RsaHasher>
+
+const CURVES = {
+  'P-256': EcdsaCurve.P256,
+  'P-384': EcdsaCurve.P384,
+  'P-521': EcdsaCurve.P521,
+} as const satisfies Record<EcCurve, EcdsaCurve>
 
 const STATES = {
   initial: WebKeyState.INITIAL,
@@ -35,27 +74,52 @@ const KINDS = {
   delete: RotationStepKind.DELETE,
 } as const satisfies Record<RotationStep['kind'], RotationStepKind>
 
-/** The durations of a policy, by their names on the wire. */
-const DURATIONS = {
-  rotation_interval: 'rotationIntervalSeconds',
-  publish_ahead: 'publishAheadSeconds',
-  retention: 'retentionSeconds',
-  rollback_window: 'rollbackWindowSeconds',
-} as const satisfies Record<string, keyof RotationPolicy>
+/** The kind of key that a request asks for. The rules of the proto must have been checked. */
+export function toWebKeyConfig(
+  wire: { readonly config: WireKind | { readonly case: undefined } } | undefined,
+): WebKeyConfig {
+  if (wire?.config.case === undefined) throw new Error('the rules of the proto have not been checked')
+  return toKind(wire.config)
+}
 
-/** The fields of a policy that an update mask may name. */
-export const POLICY_PATHS = [
-  'enabled',
-  'config',
-  'rotation_interval',
-  'publish_ahead',
-  'retention',
-  'rollback_window',
-  'keep_standby',
-] as const
+/** The kind of key that a choice stands for. The rules of the proto must have been checked. */
+export function toKind(wire: WireKind): WebKeyConfig {
+  switch (wire.case) {
+    case 'rsa': {
+      const { bits, hasher } = wire.value
+      const standard = DEFAULT_WEB_KEY_CONFIG
+      return {
+        kind: 'rsa',
+        bits: bits === 0 ? standard.bits : (Number(nameOf<string>(BITS, bits)) as RsaBitCount),
+        hasher: hasher === 0 ? standard.hasher : nameOf(HASHERS, hasher),
+      }
+    }
+    case 'ecdsa':
+      return { kind: 'ecdsa', curve: nameOf(CURVES, wire.value.curve) }
+    case 'ed25519':
+      return { kind: 'ed25519' }
+  }
+}
 
-export function fromWebKey(key: AnyWebKey): WireWebKey {
-  return create(WebKeySchema, {
+/** The kind of a key as a message of `iam.webkey.v2`. */
+export function fromWebKeyConfig(config: WebKeyConfig): WireWebKeyConfig {
+  return create(WebKeyConfigSchema, { config: fromKind(config) })
+}
+
+/** The kind of a key as a choice of any of the services. */
+export function fromKind(config: WebKeyConfig): WireKind {
+  switch (config.kind) {
+    case 'rsa':
+      return { case: 'rsa', value: { bits: BITS[config.bits], hasher: HASHERS[config.hasher] } }
+    case 'ecdsa':
+      return { case: 'ecdsa', value: { curve: CURVES[config.curve] } }
+    case 'ed25519':
+      return { case: 'ed25519', value: {} }
+  }
+}
+
+export function fromWebKey(key: AnyWebKey): MessageInitShape<typeof WebKeySchema> {
+  return {
     keyId: key.keyId,
     algorithm: key.algorithm,
     config: fromWebKeyConfig(configOf(key.algorithm, key.publicJwk)),
@@ -64,9 +128,9 @@ export function fromWebKey(key: AnyWebKey): WireWebKey {
     ...fromDate('activationDate', 'activatedAt' in key ? key.activatedAt : null),
     ...fromDate('deactivationDate', 'deactivatedAt' in key ? key.deactivatedAt : null),
     ...fromDate('revocationDate', key.state === 'revoked' ? key.revokedAt : null),
-    hasPrivateKey: hasPrivateKey(key),
+    hasPrivateKey: key.state === 'inactive' ? key.hasPrivateKey : key.state !== 'revoked',
     ...fromDate('publicationDate', key.state === 'initial' ? key.publishedAt : null),
-  })
+  }
 }
 
 /** Whether a key is in one of these states; an empty list means all states but revoked. */
@@ -74,8 +138,8 @@ export function isListed(key: AnyWebKey, states: readonly WebKeyState[]): boolea
   return states.length === 0 ? key.state !== 'revoked' : states.includes(STATES[key.state])
 }
 
-export function fromPolicy(policy: RotationPolicy): WireRotationPolicy {
-  return create(RotationPolicySchema, {
+export function fromPolicy(policy: RotationPolicy) {
+  return {
     enabled: policy.enabled,
     config: fromWebKeyConfig(policy.config),
     rotationInterval: fromSeconds(policy.rotationIntervalSeconds),
@@ -83,57 +147,39 @@ export function fromPolicy(policy: RotationPolicy): WireRotationPolicy {
     retention: fromSeconds(policy.retentionSeconds),
     rollbackWindow: fromSeconds(policy.rollbackWindowSeconds),
     keepStandby: policy.keepStandby,
-  })
+  }
 }
 
 /**
  * The settings that an update changes.
  *
- * @throws {ConnectError} `invalid_argument` if a named field is missing, or a duration is not in whole seconds.
+ * @throws {ConnectError} `invalid_argument` if the policy or a named field is missing, or a duration is not in whole seconds.
  */
 export function toPolicyChanges(
-  wire: WireRotationPolicy,
-  paths: ReadonlySet<(typeof POLICY_PATHS)[number]>,
+  wire: WireRotationPolicy | undefined,
+  mask: FieldMask | undefined,
 ): Partial<RotationPolicy> {
-  const durations: Record<keyof typeof DURATIONS, Duration | undefined> = {
-    rotation_interval: wire.rotationInterval,
-    publish_ahead: wire.publishAhead,
-    retention: wire.retention,
-    rollback_window: wire.rollbackWindow,
+  const policy = present(wire, 'policy')
+  const seconds = (duration: Duration | undefined, name: string) => {
+    const field = `policy.${name}`
+    return toSeconds(present(duration, field), field)
   }
-  const seconds = Object.entries(DURATIONS)
-    .filter(([field]) => paths.has(field as keyof typeof DURATIONS))
-    .map(([field, name]) => [name, requiredSeconds(durations[field as keyof typeof DURATIONS], field)])
-  if (paths.has('config') && wire.config === undefined) throw invalidField('policy.config', 'must be set')
-  return {
-    ...Object.fromEntries(seconds),
-    ...(paths.has('enabled') ? { enabled: wire.enabled } : {}),
-    ...(paths.has('keep_standby') ? { keepStandby: wire.keepStandby } : {}),
-    ...(paths.has('config') ? { config: toWebKeyConfig(wire.config) } : {}),
-  }
-}
-
-export function fromPlannedStep({ at, step }: PlannedStep): WireRotationStep {
-  return create(RotationStepSchema, {
-    date: timestampFromDate(at),
-    kind: KINDS[step.kind],
-    keyId: 'keyId' in step ? step.keyId : '',
+  return maskedBy<Partial<RotationPolicy>>(mask, {
+    enabled: () => ({ enabled: policy.enabled }),
+    config: () => ({ config: toWebKeyConfig(present(policy.config, 'policy.config')) }),
+    rotation_interval: () => ({ rotationIntervalSeconds: seconds(policy.rotationInterval, 'rotation_interval') }),
+    publish_ahead: () => ({ publishAheadSeconds: seconds(policy.publishAhead, 'publish_ahead') }),
+    retention: () => ({ retentionSeconds: seconds(policy.retention, 'retention') }),
+    rollback_window: () => ({ rollbackWindowSeconds: seconds(policy.rollbackWindow, 'rollback_window') }),
+    keep_standby: () => ({ keepStandby: policy.keepStandby }),
   })
 }
 
-function hasPrivateKey(key: AnyWebKey): boolean {
-  switch (key.state) {
-    case 'initial':
-    case 'active':
-      return true
-    case 'inactive':
-      return key.hasPrivateKey
-    case 'revoked':
-      return false
-  }
+function present<Value>(value: Value | undefined, field: string): Value {
+  if (value === undefined) throw invalidField(field, 'must be set')
+  return value
 }
 
-function requiredSeconds(duration: Duration | undefined, field: string): number {
-  if (duration === undefined) throw invalidField(`policy.${field}`, 'must be set')
-  return toSeconds(duration, `policy.${field}`)
+export function fromPlannedStep({ at, step }: PlannedStep): MessageInitShape<typeof RotationStepSchema> {
+  return { date: timestampFromDate(at), kind: KINDS[step.kind], keyId: 'keyId' in step ? step.keyId : '' }
 }

@@ -1,21 +1,23 @@
 /**
  * `iam.webkey.v2.WebKeyService`.
  */
-import { type FieldMask, timestampFromDate } from '@bufbuild/protobuf/wkt'
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
-import type { RotationPolicy as WireRotationPolicy } from '../../../gen/iam/webkey/v2/rotation_pb.js'
 import { WebKeyState } from '../../../gen/iam/webkey/v2/web_key_pb.js'
 import type { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import type { KeyRotation } from '../../app/keys/key-rotation.ts'
 import type { WebKeys } from '../../app/keys/web-keys.ts'
 import { DomainError } from '../../domain/errors.ts'
-import type { RotationPolicy } from '../../domain/keys/rotation-policy.ts'
 import { actorOf } from '../authorization/actor.ts'
-import { fromDate, pathsOf } from '../messages/fields.ts'
-import { invalidField } from '../messages/violations.ts'
-import { sendWarnings } from '../messages/warnings.ts'
-import { toWebKeyConfig } from './web-key-config.ts'
-import { fromPlannedStep, fromPolicy, fromWebKey, isListed, POLICY_PATHS, toPolicyChanges } from './web-key-mapping.ts'
+import { fromDate, sendWarnings } from '../messages/fields.ts'
+import {
+  fromPlannedStep,
+  fromPolicy,
+  fromWebKey,
+  isListed,
+  toPolicyChanges,
+  toWebKeyConfig,
+} from './web-key-mapping.ts'
 
 const DEFAULT_STEPS = 10
 
@@ -76,22 +78,16 @@ export function webKeyService(webKeys: WebKeys, rotation: KeyRotation): ServiceI
     },
 
     async updateRotationPolicy({ policy, updateMask }, context) {
-      const changed = await rotation.changePolicy(actorOf(context), changesOf(policy, updateMask))
+      const changed = await rotation.changePolicy(actorOf(context), toPolicyChanges(policy, updateMask))
       sendWarnings(context, changed.warnings)
       return { policy: fromPolicy(changed.policy), warnings: [...changed.warnings] }
     },
 
     async getRotationSchedule({ count, policy, updateMask }) {
       const isPreview = policy !== undefined || updateMask !== undefined
-      const changes = isPreview ? changesOf(policy, updateMask) : {}
+      const changes = isPreview ? toPolicyChanges(policy, updateMask) : {}
       const { steps, warnings } = await rotation.schedule(count === 0 ? DEFAULT_STEPS : count, changes)
       return { steps: steps.map(fromPlannedStep), warnings: [...warnings] }
     },
   }
-}
-
-/** @throws {ConnectError} `invalid_argument` if either is missing. */
-function changesOf(policy: WireRotationPolicy | undefined, mask: FieldMask | undefined): Partial<RotationPolicy> {
-  if (policy === undefined) throw invalidField('policy', 'must be set')
-  return toPolicyChanges(policy, pathsOf(mask, POLICY_PATHS))
 }

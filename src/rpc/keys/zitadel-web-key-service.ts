@@ -14,9 +14,8 @@ import { configOf, DEFAULT_WEB_KEY_CONFIG } from '../../domain/keys/key-algorith
 import { earlyActivationWarning } from '../../domain/keys/publication.ts'
 import type { WebKey, WebKeyState } from '../../domain/keys/web-key.ts'
 import { actorOf } from '../authorization/actor.ts'
-import { fromDate } from '../messages/fields.ts'
-import { sendWarnings } from '../messages/warnings.ts'
-import { fromKind, toKind } from './web-key-config.ts'
+import { fromDate, sendWarnings } from '../messages/fields.ts'
+import { fromKind, toKind } from './web-key-mapping.ts'
 
 const STATES = {
   initial: State.INITIAL,
@@ -54,22 +53,13 @@ export function zitadelWebKeyService(
 
 /** A web key in the fields of both messages. */
 function fromWebKey(key: WebKey) {
+  let changedAt = key.createdAt
+  if (key.state !== 'initial') changedAt = key.state === 'active' ? key.activatedAt : key.deactivatedAt
   return {
     id: key.keyId,
     creationDate: timestampFromDate(key.createdAt),
-    changeDate: timestampFromDate(changedAt(key)),
+    changeDate: timestampFromDate(changedAt),
     state: STATES[key.state] as number,
     key: fromKind(configOf(key.algorithm, key.publicJwk)),
-  }
-}
-
-function changedAt(key: WebKey): Date {
-  switch (key.state) {
-    case 'initial':
-      return key.createdAt
-    case 'active':
-      return key.activatedAt
-    case 'inactive':
-      return key.deactivatedAt
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Single fields of messages: texts, field masks, timestamps and durations, checked where the rules of the proto cannot say it.
  */
-import { create, type DescMessage, ScalarType } from '@bufbuild/protobuf'
+import { create } from '@bufbuild/protobuf'
 import {
   type Duration,
   DurationSchema,
@@ -10,9 +10,7 @@ import {
   timestampDate,
   timestampFromDate,
 } from '@bufbuild/protobuf/wkt'
-import type { Interceptor } from '@connectrpc/connect'
-import { isUuid } from '../../domain/uuid.ts'
-import { mapStream } from './streams.ts'
+import type { HandlerContext } from '@connectrpc/connect'
 import { invalidField } from './violations.ts'
 
 // The range of google.protobuf.Timestamp. The decoder checks it in JSON but not in protobuf.
@@ -20,49 +18,33 @@ const EARLIEST = BigInt(Date.parse('0001-01-01T00:00:00Z') / 1000)
 const LATEST = BigInt(Date.parse('9998-12-31T23:59:59Z') / 1000)
 
 /**
- * Writes UUIDs in lower case (RFC 9562 §4), and refuses NUL, which PostgreSQL cannot store.
+ * The changes that the field mask of an update names (AIP-134, AIP-161).
  *
- * Ids of other kinds are unchanged: they are only compared.
- */
-export function normalizeTexts(): Interceptor {
-  return (next) => (req) => {
-    // The message was decoded for this call, so it may be changed in place.
-    const normalized = <Message>(message: Message): Message => {
-      normalize(req.method.input, message as unknown as Record<string, unknown>)
-      return message
-    }
-    if (req.stream) return next({ ...req, message: mapStream(req.message, normalized) })
-    normalized(req.message)
-    return next(req)
-  }
-}
-
-function normalize(type: DescMessage, message: Record<string, unknown>): void {
-  for (const field of type.fields) {
-    if (field.fieldKind !== 'scalar' || field.scalar !== ScalarType.STRING) continue
-    const text = message[field.localName]
-    if (typeof text !== 'string') continue
-    if (field.name.endsWith('_id')) {
-      const lower = text.toLowerCase()
-      if (isUuid(lower)) message[field.localName] = lower
-    } else if (text.includes('\0')) {
-      throw invalidField(field.name, 'must not have a NUL character')
-    }
-  }
-}
-
-/**
- * The paths of the field mask of an update (AIP-134, AIP-161).
- *
- * @param known The fields that can be changed.
+ * @param fields By path, what the request has there.
  * @throws {ConnectError} `invalid_argument` if the mask is missing, is empty or names anything else.
  */
-export function pathsOf<Path extends string>(mask: FieldMask | undefined, known: readonly Path[]): ReadonlySet<Path> {
-  const paths = new Set((mask?.paths ?? []) as Path[])
-  if (paths.size === 0 || [...paths].some((path) => !known.includes(path))) {
-    throw invalidField('update_mask', `must name what to change: ${known.join(', ')}`)
+export function maskedBy<Changes extends object>(
+  mask: FieldMask | undefined,
+  fields: Readonly<Record<string, () => Changes>>,
+): Changes {
+  const paths = mask?.paths ?? []
+  if (paths.length === 0 || paths.some((path) => !Object.hasOwn(fields, path))) {
+    throw invalidField('update_mask', `must name what to change: ${Object.keys(fields).join(', ')}`)
   }
-  return paths
+  return Object.assign({}, ...paths.map((path) => fields[path]?.()))
+}
+
+/** A text or message that an update must have if its mask names it. @throws {ConnectError} `invalid_argument`. */
+export function required<Value>(value: Value | undefined, field: string): Value {
+  if (value === undefined || value === '') throw invalidField(field, 'is required when update_mask has it')
+  return value
+}
+
+/** The name of an enum's number in a table of all names. The rules of the proto must have been checked. */
+export function nameOf<Name extends string>(numbers: Readonly<Record<Name, number>>, number: number): Name {
+  const found = (Object.keys(numbers) as Name[]).find((name) => numbers[name] === number)
+  if (found === undefined) throw new Error('the rules of the proto have not been checked')
+  return found
 }
 
 /** The date of a field, to the millisecond; null if it is not set. @throws {ConnectError} `invalid_argument`. */
@@ -91,4 +73,16 @@ export function fromSeconds(seconds: number): Duration {
 export function toSeconds({ seconds, nanos }: Duration, field: string): number {
   if (nanos !== 0) throw invalidField(field, 'must be in whole seconds')
   return Number(seconds)
+}
+
+/**
+ * Sends warnings about a call that succeeded, as a header in every protocol; in gRPC it is in the metadata before the message.
+ *
+ * @param warnings Printable ASCII without semicolons. None: there is no header.
+ */
+export function sendWarnings(
+  { responseHeader }: Pick<HandlerContext, 'responseHeader'>,
+  warnings: readonly string[],
+): void {
+  if (warnings.length > 0) responseHeader.set('keyturn-warning', warnings.join('; '))
 }

@@ -17,12 +17,11 @@ interface ListRequest {
   readonly pageToken: string
 }
 
-/** Encodes the cursor of a list in a token. */
+/** The cursor of a list as a text. */
 export interface CursorCodec<Item, Cursor> {
-  /** The cursor of an item, as texts. */
-  encode(item: Item): readonly string[]
-  /** The cursor; undefined if the texts are invalid. */
-  decode(texts: readonly string[]): Cursor | undefined
+  encode(item: Item): string
+  /** The cursor; undefined if the text is invalid. */
+  decode(text: string): Cursor | undefined
 }
 
 /** One page, and the token of the next one; empty on the last page. */
@@ -50,24 +49,30 @@ export async function listPage<Item, Cursor>(
   const items = found.slice(0, size)
   const last = items.at(-1)
   const isLastPage = found.length <= size || last === undefined
-  return { items, nextPageToken: isLastPage ? '' : writeToken([fingerprint, ...codec.encode(last)]) }
+  return { items, nextPageToken: isLastPage ? '' : writeToken(fingerprint + codec.encode(last)) }
 }
 
-/** Reads pages of a list that is in memory. @param isAfter Whether the item comes after the cursor. */
-export function fromMemory<Item, Cursor>(
+/** Reads the page that a request asks for of items that are in memory. @param keyOf What they are ordered by. */
+export function listFromMemory<Item>(request: ListRequest, items: readonly Item[], keyOf: (item: Item) => string) {
+  const inOrder = items.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+  return listPage(request, byName(keyOf), async ({ after, limit }) =>
+    inOrder.filter((item) => after === null || keyOf(item) > after).slice(0, limit),
+  )
+}
+
+/** The same by date and id. */
+export function listOldestFirst<Item>(
+  request: ListRequest,
   items: readonly Item[],
-  isAfter: (item: Item, cursor: Cursor) => boolean,
-): (page: Page<Cursor>) => Promise<readonly Item[]> {
-  return async ({ after, limit }) => items.filter((item) => after === null || isAfter(item, after)).slice(0, limit)
+  sortKeyOf: (item: Item) => DateAndId,
+) {
+  return listFromMemory(request, items, (item) => textOf(sortKeyOf(item)))
 }
 
 /** The cursor of lists that are ordered by name. */
 export function byName<Item>(nameOf: (item: Item) => string): CursorCodec<Item, string> {
-  return {
-    encode: (item) => [nameOf(item)],
-    // PostgreSQL cannot store NUL.
-    decode: ([name, ...rest]) => (name === undefined || name.includes('\0') || rest.length > 0 ? undefined : name),
-  }
+  // PostgreSQL cannot store NUL.
+  return { encode: nameOf, decode: (name) => (name.includes('\0') ? undefined : name) }
 }
 
 /** The sort key of a list that is ordered by date and id. */
@@ -82,58 +87,31 @@ export function byDate<Item, Cursor>(
   toCursor: (sortKey: DateAndId) => Cursor,
 ): CursorCodec<Item, Cursor> {
   return {
-    encode: (item) => {
-      const { date, id } = sortKeyOf(item)
-      return [date.toISOString(), id]
-    },
-    decode: ([text = '', id = '', ...rest]) => {
-      const date = new Date(text)
-      const isDate = !Number.isNaN(date.getTime()) && date.toISOString() === text && /^(?!0000)\d{4}-/.test(text)
-      return isDate && isUuid(id) && rest.length === 0 ? toCursor({ date, id }) : undefined
+    encode: (item) => textOf(sortKeyOf(item)),
+    decode: (text) => {
+      const [instant = '', id = ''] = text.split(' ', 2)
+      const date = new Date(instant)
+      const isDate = !Number.isNaN(date.getTime()) && /^(?!0000)\d{4}-/.test(instant)
+      return isDate && isUuid(id) && textOf({ date, id }) === text ? toCursor({ date, id }) : undefined
     },
   }
 }
 
-/** Whether `a` is after `b`, oldest first. */
-export function isLater(a: DateAndId, b: DateAndId): boolean {
-  return a.date.getTime() === b.date.getTime() ? a.id > b.id : a.date > b.date
+function textOf({ date, id }: DateAndId): string {
+  return `${date.toISOString()} ${id}`
 }
 
-/** Reads the page that a request asks for of items that are in memory, by date and id. */
-export function listOldestFirst<Item>(
-  request: ListRequest,
-  items: readonly Item[],
-  sortKeyOf: (item: Item) => DateAndId,
-) {
-  const inOrder = [...items].sort((a, b) => (isLater(sortKeyOf(a), sortKeyOf(b)) ? 1 : -1))
-  const codec = byDate(sortKeyOf, (sortKey) => sortKey)
-  return listPage(
-    request,
-    codec,
-    fromMemory(inOrder, (item, cursor) => isLater(sortKeyOf(item), cursor)),
-  )
-}
-
-function writeToken(texts: readonly string[]): string {
-  return Buffer.from(JSON.stringify(texts)).toString('base64url')
+function writeToken(text: string): string {
+  return Buffer.from(text).toString('base64url')
 }
 
 function readToken<Cursor>(token: string, fingerprint: string, codec: CursorCodec<never, Cursor>): Cursor {
-  const [given, ...texts] = parseTexts(token)
-  const cursor = given === fingerprint ? codec.decode(texts) : undefined
+  const text = Buffer.from(token, 'base64url').toString()
+  const cursor = text.startsWith(fingerprint) ? codec.decode(text.slice(fingerprint.length)) : undefined
   if (cursor === undefined) {
     throw invalidField('page_token', 'must be the next_page_token of a request with the same filters')
   }
   return cursor
-}
-
-function parseTexts(token: string): readonly string[] {
-  try {
-    const texts: unknown = JSON.parse(Buffer.from(token, 'base64url').toString())
-    return Array.isArray(texts) && texts.every((text) => typeof text === 'string') ? texts : []
-  } catch {
-    return []
-  }
 }
 
 /** Equal for all pages of a list, whatever their size. The JSON of a message contains the name of its type. */

@@ -13,7 +13,7 @@ import {
 import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.js'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
 import { type ErrorOptions, toConnectError } from '../messages/errors.ts'
-import { mapErrors } from '../messages/streams.ts'
+import { mapErrors } from '../messages/interceptors.ts'
 
 type CallRequest = Pick<IncomingMessage, 'method' | 'url'>
 
