@@ -60,17 +60,19 @@ export class Administrator {
   /** Calls a method, for example `iam.webkey.v2beta.WebKeyService/ListWebKeys`, on one replica, once. */
   async call<T>(replica: Replica, method: string, request: object = {}): Promise<Outcome<T>> {
     const token = await this.#accessToken()
-    if (token === undefined) return this.#unavailable(true)
+    if (token === undefined) return { kind: 'unavailable', certain: true }
     const headers = { authorization: `Bearer ${token.text}`, 'content-type': 'application/json' }
     try {
       const url = `${replica.url}/${method}`
       const { status, body } = await this.#send(url, { method: 'POST', headers, body: JSON.stringify(request) })
       if (status === 200) return { kind: 'done', value: JSON.parse(body) as T }
       // What a 503 says of the change is not looked at: it may come from a replica that stops.
-      if (status === 503 || MAY_BE_STORED.some((reason) => body.includes(reason))) return this.#unavailable(false)
+      if (status === 503 || MAY_BE_STORED.some((reason) => body.includes(reason)))
+        return { kind: 'unavailable', certain: false }
       const { code = 'none', message = body } = JSON.parse(body) as { code?: string; message?: string }
       // A call that waits for the database may outlive its token.
-      if (code === 'unauthenticated' && performance.now() > token.at + TOKEN_LIFE_MILLIS) return this.#unavailable(true)
+      if (code === 'unauthenticated' && performance.now() > token.at + TOKEN_LIFE_MILLIS)
+        return { kind: 'unavailable', certain: true }
       if (['none', 'internal', 'unknown', 'unauthenticated', 'permission_denied'].includes(code)) {
         this.#ledger.wrong(`${method} on ${replica.name}: ${status} ${code} ${message}`)
       }
@@ -78,7 +80,7 @@ export class Administrator {
     } catch (error) {
       if (!(error instanceof NoAnswer)) throw error
       if (error.disconnection === 'silent') this.#ledger.wrong(`${method} on ${replica.name} was not answered`)
-      return this.#unavailable(error.disconnection === 'refused')
+      return { kind: 'unavailable', certain: error.disconnection === 'refused' }
     }
   }
 
@@ -99,11 +101,6 @@ export class Administrator {
     const outcome = await this.insist<T>(method, request)
     if (outcome.kind === 'refused') throw new Error(`${method} was refused: ${outcome.code} ${outcome.message}`)
     return outcome.value
-  }
-
-  #unavailable(certain: boolean): { readonly kind: 'unavailable'; readonly certain: boolean } {
-    this.#ledger.unavailableCalls += 1
-    return { kind: 'unavailable', certain }
   }
 
   async #accessToken(): Promise<AccessToken | undefined> {

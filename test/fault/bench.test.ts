@@ -8,7 +8,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect } from '@jest/globals'
 import { withFigures } from '../../bench/publish.ts'
 import type { Run } from '../../bench/run.ts'
 import { eventually } from '../support/eventually.ts'
@@ -69,19 +69,6 @@ describe('the bench', () => {
   )
 
   onLinux(
-    'prints what a rate takes when it has measured a token',
-    async () => {
-      const child = run('--only', 'tokens-ES256', '--output', join(folder, 'figures.json'))
-      const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
-      expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' })
-      expect(stdout).toContain('### What a rate takes')
-      expect(stdout).toMatch(/^\| 1 000 000 +\| 5 +\| \d+ /m)
-      expect(stdout).toContain('transactions under full load not measured in this run.')
-    },
-    240_000,
-  )
-
-  onLinux(
     'ends all its processes on Ctrl-C',
     async () => {
       const child = run('--only', 'start-up')
@@ -98,11 +85,4 @@ describe('the bench', () => {
     },
     120_000,
   )
-
-  it('says which scenarios there are', async () => {
-    const child = run('--only', 'nonsense')
-    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
-    expect(code).toBe(1)
-    expect(stderr).toMatch(/no scenario nonsense; there are tokens-RS256, tokens-ES256, /)
-  })
 })

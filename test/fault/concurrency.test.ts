@@ -1,9 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import pg from 'pg'
 import { createInstanceReader } from '../../src/storage/instance/instance-reader.ts'
-import { migrate } from '../../src/storage/migrations/migrate.ts'
 import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
-import { eventually } from '../support/eventually.ts'
 import { TEST_MACS } from '../support/integrity.ts'
 import { keyOperations } from '../support/key-operations.ts'
 import { createRecordingLog } from '../support/log.ts'
@@ -45,21 +43,6 @@ describe('several replicas on one PostgreSQL', () => {
     expect(started.filter(({ initialised }) => initialised)).toHaveLength(1)
     const { version, ring } = await createInstanceReader(database!, TEST_MACS).load()
     expect({ version, states: ring.map(({ state }) => state) }).toEqual({ version: 1, states: ['active'] })
-  })
-
-  it('start while a newer program of the same major version migrates, and find what it has done', async () => {
-    await Promise.all(workers.map((worker) => worker.next<Started>()))
-    const waiters = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-    // Something is left to do for both.
-    await postgres!.query(`delete from migrations where name = '0001-initial-schema'`, [], url)
-    const newer = new pg.Client({ connectionString: url })
-    await newer.connect()
-    await newer.query('begin; lock table migrations in exclusive mode')
-    const older = migrate(database!)
-    await eventually(async () => expect(await postgres!.query(waiters, [], url)).toHaveLength(1))
-    await newer.query(`insert into migrations values ('0001-initial-schema'), ('9000-notes'); commit`)
-    await newer.end()
-    expect(await older).toEqual([])
   })
 
   it('never have two active keys while all of them activate different ones [Spec §3]', async () => {

@@ -4,7 +4,7 @@
 import { connect as connectHttp2, constants } from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { FLAG, fields, frame, number, RawHttp2, requestFields, setting, TYPE } from '../support/http2-frames.ts'
+import { FLAG, fields, frame, number, RawHttp2, requestFields, TYPE } from '../support/http2-frames.ts'
 
 /** How long a flood lasts at least when it has begun, in milliseconds. */
 const DURATION = Number(process.env.FLOOD_MILLIS ?? 1_000)
@@ -14,7 +14,6 @@ const LONGEST = 20_000
 /** Connections that are opened at the same time. */
 const AT_ONCE = 50
 
-const INITIAL_WINDOW_SIZE = 4
 const NO_SETTINGS = Buffer.alloc(0)
 const JWKS = '/.well-known/openid-configuration/jwks'
 
@@ -52,27 +51,10 @@ const HTTP1_FLOODS: Readonly<Record<string, Flood>> = {
         'a',
       ),
   },
-  'connections that say nothing': {
-    least: { connections: MOST_OF_THEM, pieces: 0 },
-    send: (port, least) => drip(port, least, '', ''),
-  },
   'requests that stop half way, by clients that do not read': {
     least: { connections: MOST_OF_THEM, pieces: MOST_OF_THEM },
     send: (port, least) =>
       drip(port, least, `${`GET ${JWKS} HTTP/1.1\r\nhost: x\r\n\r\n`.repeat(50)}GET / HT`, '', { reads: false }),
-  },
-  'connections that come and go': {
-    least: { connections: 500, pieces: 0 },
-    send: async (port, least) => {
-      let connections = 0
-      const again = async () => {
-        const sockets = await openSockets(port, AT_ONCE)
-        connections += sockets.length
-        for (const socket of sockets) socket.resetAndDestroy()
-      }
-      await untilOver(again, () => connections >= least.connections)
-      return { connections, pieces: 0 }
-    },
   },
 }
 
@@ -85,14 +67,6 @@ const HTTP2_FLOODS: Readonly<Record<string, Flood>> = {
         Buffer.concat([get(2 * i + 1), frame(TYPE.reset, 0, 2 * i + 1, number(constants.NGHTTP2_CANCEL))]),
       ),
   },
-  settings: {
-    least: { connections: 4, pieces: 5_000 },
-    send: (port, least) => frames(port, least, () => frame(TYPE.settings, 0, 0, setting(INITIAL_WINDOW_SIZE, 65_535))),
-  },
-  pings: {
-    least: { connections: 4, pieces: 5_000 },
-    send: (port, least) => frames(port, least, () => frame(TYPE.ping, 0, 0, Buffer.alloc(8))),
-  },
   'a head that does not end (CVE-2024-27983)': {
     least: { connections: 20, pieces: 1_000 },
     send: (port, least) =>
@@ -101,30 +75,6 @@ const HTTP2_FLOODS: Readonly<Record<string, Flood>> = {
           ? frame(TYPE.headers, 0, 1, requestFields('GET'))
           : frame(TYPE.continuation, 0, 1, fields([['a', 'b']])),
       ),
-  },
-  'windows that open a byte at a time': {
-    least: { connections: 4, pieces: 3_000 },
-    send: (port, least) =>
-      frames(
-        port,
-        least,
-        (i) =>
-          i < 90
-            ? get(2 * i + 1)
-            : Buffer.concat([
-                frame(TYPE.windowUpdate, 0, 0, number(1)),
-                frame(TYPE.windowUpdate, 0, 1 + 2 * (i % 90), number(1)),
-              ]),
-        { settings: setting(INITIAL_WINDOW_SIZE, 0) },
-      ),
-  },
-  'more requests at once than are allowed': {
-    least: { connections: 4, pieces: 2_000 },
-    send: (port, least) => frames(port, least, (i) => get(2 * i + 1), { settings: setting(INITIAL_WINDOW_SIZE, 0) }),
-  },
-  'small heads that are large when they are unpacked': {
-    least: { connections: 4, pieces: 40 },
-    send: (port, least) => frames(port, least, (i) => packedBomb(2 * i + 1, i === 0)),
   },
   'requests of a well-formed client that never reads': {
     least: { connections: 1, pieces: 50 },
@@ -218,22 +168,6 @@ async function frames(
 
 function get(stream: number): Buffer {
   return frame(TYPE.headers, FLAG.endHeaders | FLAG.endStream, stream, requestFields('GET', JWKS))
-}
-
-/** One long field goes into the dynamic table (RFC 7541 §6.2.1), and is then referred to by one byte each time. */
-function packedBomb(stream: number, isFirst: boolean): Buffer {
-  const value = Buffer.alloc(3_900, 'a')
-  const literal = Buffer.concat([Buffer.from([0x40, 1, 0x78, 0x7f, ...varint(value.length - 127)]), value])
-  const packed = Buffer.concat([
-    requestFields('GET'),
-    isFirst ? literal : Buffer.alloc(0),
-    Buffer.alloc(12_000, 0x80 | 62),
-  ])
-  return frame(TYPE.headers, FLAG.endHeaders | FLAG.endStream, stream, packed)
-}
-
-function varint(value: number): number[] {
-  return value < 128 ? [value] : [(value % 128) + 128, ...varint(Math.floor(value / 128))]
 }
 
 /** Opens so many connections, and returns those that were taken. */

@@ -1,18 +1,9 @@
-/**
- * A synchronous standby is away, so the commit of a new key hangs: no other session sees the key, and no verifier can
- * fetch it. However late it becomes visible, its cache time begins then.
- */
-import { randomUUID } from 'node:crypto'
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import { ConnectError } from '@connectrpc/connect'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { createAuditLog } from '../../src/storage/events/audit-log.ts'
-import { createCredentialUses } from '../../src/storage/identities/credential-uses.ts'
-import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
 import { type Administration, administrationOf, administrationWith } from '../support/administration.ts'
-import { anAuditEntry } from '../support/audit-entry.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import {
@@ -22,8 +13,6 @@ import {
   startKeyturn,
   startKeyturnInProcess,
 } from '../support/keyturn.ts'
-import { createRecordingLog } from '../support/log.ts'
-import { makeSchema } from '../support/make-schema.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 
 const MAX_AGE_SECONDS = 86_400
@@ -147,42 +136,5 @@ describe('a key whose creation hangs in its commit', () => {
     })
     expect(row!.publication_date.getTime()).toBeGreaterThan(unseen.getTime())
     expect(await publicationOf(row!.key_id, administrationWith(other, token))).toEqual(row!.publication_date)
-  })
-})
-
-describe('writes of requests while commits hang', () => {
-  let database: Database
-  beforeEach(async () => {
-    await makeSchema(url)
-    // Longer than a query takes that asks whether commits hang.
-    database = openDatabase({ url, log: createRecordingLog(), statementTimeoutMillis: 2000 })
-  })
-  afterEach(() => database.close())
-
-  const inTenMinutes = () => new Date(Date.now() + 600_000)
-
-  it('leave the connections of assertions that gave up and no others, and are made again afterwards', async () => {
-    const { useAssertionOnce } = createCredentialUses(database)
-    await setStandby('away')
-    const unavailable = expect.objectContaining({ code: 'storage_unavailable' })
-    await expect(useAssertionOnce('first', inTenMinutes())).rejects.toEqual(unavailable)
-    for (const id of ['second', 'third', 'fourth'])
-      await expect(useAssertionOnce(id, inTenMinutes())).rejects.toEqual(unavailable)
-    expect(await postgres.query(HANGING)).toHaveLength(1)
-    await setStandby('')
-    // One whose statement took too long may have been used all the same.
-    const used = await eventually(async () => {
-      const id = randomUUID()
-      expect(await useAssertionOnce(id, inTenMinutes())).toBe(true)
-      return id
-    })
-    await eventually(async () => expect(await useAssertionOnce(used, inTenMinutes())).toBe(false))
-  })
-
-  it('leave the connection of one refusal', async () => {
-    const { refuse } = createAuditLog(database)
-    await setStandby('away')
-    for (const _ of [1, 2, 3]) await expect(refuse(anAuditEntry('token/issue'), 'INVALID_CLIENT')).rejects.toThrow()
-    expect(await postgres.query(HANGING)).toHaveLength(1)
   })
 })

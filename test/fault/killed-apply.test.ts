@@ -66,22 +66,4 @@ describe('applying a configuration', () => {
     expect(plan!.changes).toHaveLength(52)
     expect(await users()).toBe(50)
   })
-
-  it('leads to the same end if the client is cut off in the middle', async () => {
-    const changed = {
-      ...configuration,
-      serviceUsers: configuration.serviceUsers.map((user) => ({ ...user, publicKeys: [], scopes: ['orders.write'] })),
-    }
-    await holdKeys()
-    const client = new AbortController()
-    const applying = admin.configurations.applyConfiguration({ configuration: changed }, { signal: client.signal })
-    await Promise.all([expect(applying).rejects.toThrow(), untilHeld().then(() => client.abort())])
-    await database.query('rollback')
-
-    await admin.configurations.applyConfiguration({ configuration: changed })
-    const { plan } = await admin.configurations.planConfiguration({ configuration: changed })
-    expect(plan!.changes).toEqual([])
-    const { rows } = await database.query(`select count(*)::int as keys from credentials where kind = 'user_key'`)
-    expect(rows).toEqual([{ keys: 0 }])
-  })
 })

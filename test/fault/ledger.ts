@@ -18,23 +18,13 @@ export interface AcknowledgedChange {
 
 export class Ledger {
   readonly startedAt = performance.now()
-  /** When each token came. */
-  readonly tokenTimes: number[] = []
-  readonly tokenFailures: Record<TokenFailure, number> = { refused: 0, reset: 0, silent: 0, unavailable: 0, wrong: 0 }
-  /** When something was broken, and what. */
-  readonly faults: { readonly at: number; readonly what: string }[] = []
+  /** How many tokens came. */
+  tokens = 0
   readonly changes: AcknowledgedChange[] = []
   /** Creations that nobody answered: each may have made a key or not. */
   unansweredCreations = 0
-  /** Calls of the API that were answered "unavailable", or not at all. */
-  unavailableCalls = 0
   /** Everything that must not happen, in words. */
   readonly wrongs: string[] = []
-
-  /** Notes that something is broken now. */
-  fault(what: string): void {
-    this.faults.push({ at: performance.now(), what })
-  }
 
   /** Notes something that must not happen. Only the first ones are kept in words. */
   wrong(what: string): void {

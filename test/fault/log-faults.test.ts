@@ -105,13 +105,6 @@ describe('a server goes on and stops in order', () => {
     expect(await stop()).toBe(0)
   })
 
-  it('although the reader of its log has gone', async () => {
-    const url = await start('pipe')
-    child?.stderr?.destroy()
-    expect(await ask(url, AT_ONCE * 2)).toBe(AT_ONCE * 2)
-    expect(await stop()).toBe(0)
-  })
-
   itUnless(WITHOUT_FULL_DISK)('although the disk of its log is full', async () => {
     const url = await start(openSync(FULL_DISK, 'w'))
     expect(await ask(url, AT_ONCE * 2)).toBe(AT_ONCE * 2)

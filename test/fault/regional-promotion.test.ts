@@ -3,9 +3,7 @@
  */
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
-import { refusalOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
-import type { Keyturn } from '../support/keyturn.ts'
 import { type Regions, startRegions } from './regions.ts'
 
 const CLIENTS = 8
@@ -62,33 +60,4 @@ it('refuses no token while the primary is killed and its standby promoted, and t
   expect(headers.size).toBe(2)
   const active = await regional.server.query("select key_id from web_keys where state = 'active'")
   expect(active).toEqual([{ key_id: webKey!.keyId }])
-})
-
-it('follows a switchover: each server does what the new role of its database allows, without a restart', async () => {
-  const { primary, regional, administrationAt } = regions!
-  const newKey = { config: { config: { case: 'ed25519', value: {} } } } as const
-  const readyzOf = async ({ listenUrl }: Keyturn) => (await fetch(`${listenUrl}/readyz`)).json()
-  const before = await administrationAt(primary.keyturn)
-  // The change feed is open, and is lost with its server.
-  await before.keys.createWebKey(newKey)
-
-  // All that it has written arrives before it ends.
-  await primary.server.stop('fast')
-  await regional.server.query('select pg_promote()')
-  await primary.server.follow(regional.server, 'former')
-  await primary.server.start()
-
-  await eventually(async () => expect(await readyzOf(regional.keyturn)).toEqual({ status: 'ready' }))
-  await eventually(async () =>
-    expect(await readyzOf(primary.keyturn)).toMatchObject({ status: 'ready', database: 'standby' }),
-  )
-  const after = await administrationAt(regional.keyturn)
-  const { keyId } = (await after.keys.createWebKey(newKey)).webKey!
-  await after.keys.activateWebKey({ keyId })
-  await eventually(async () => {
-    const response = await fetch(`${primary.keyturn.listenUrl}/.well-known/jwks.json`)
-    expect(await response.text()).toContain(keyId)
-  })
-  const regionalNow = await administrationAt(primary.keyturn)
-  expect(await refusalOf(regionalNow.keys.createWebKey(newKey))).toMatchObject({ reason: 'PRIMARY_REGION' })
 })

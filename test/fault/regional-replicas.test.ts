@@ -1,15 +1,9 @@
-/**
- * A server of Keyturn on a hot standby, beside one on its primary.
- */
-import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { type Administration, administrationWith, METHODS, refusalOf } from '../support/administration.ts'
-import { newCode, openBrowser, PAGE } from '../support/console-browser.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
-import { MAX_STALENESS_SECONDS, PRIMARY_URL, type Regions, startRegions, untilReplayed } from './regions.ts'
+import { MAX_STALENESS_SECONDS, PRIMARY_URL, type Regions, startRegions } from './regions.ts'
 
 let regions: Regions
 let administration: Administration
@@ -58,16 +52,6 @@ const createKeyAt = async (keyturn: Keyturn) =>
   })
 
 describe('a server on a hot standby', () => {
-  it('issues tokens that the key set of either region verifies', async () => {
-    const { primary, regional, issuer } = regions
-    const token = await eventually(() => tokenAt(regional.keyturn))
-    for (const { keyturn } of [primary, regional]) {
-      const keys = createRemoteJWKSet(new URL(`${keyturn.listenUrl}/.well-known/openid-configuration/jwks`))
-      const { payload } = await jwtVerify(token, keys, { issuer })
-      expect(payload.sub).toBe(robot.userId)
-    }
-  })
-
   it('says that it is on a standby, and for how long it has not heard of its primary', async () => {
     expect(await readyzOf(regions.regional.keyturn)).toEqual({
       status: 200,
@@ -107,42 +91,6 @@ describe('a server on a hot standby', () => {
     const refused = await createKeyAt(regions.regional.keyturn)
     expect(refused.body).toMatchObject({ code: 'failed_precondition', message: expect.stringContaining(PRIMARY_URL) })
     expect(JSON.stringify(refused.body)).toContain('"primary_url":"')
-  })
-
-  it('leaves the revocation of a token by its client to the primary, and says where that is [RFC 7009 §2.2.1]', async () => {
-    const { keyturn } = regions.regional
-    const { clientId: client_id, clientSecret: client_secret } = robot
-    const body = new URLSearchParams({ client_id, client_secret, token: await tokenAt(keyturn) })
-    const response = await fetch(`${keyturn.listenUrl}/oauth/v2/revoke`, { method: 'POST', body })
-    expect({ status: response.status, body: await response.json() }).toEqual({
-      status: 503,
-      body: { error: 'temporarily_unavailable', error_description: expect.stringContaining(PRIMARY_URL) },
-    })
-  })
-
-  it('answers with a session of the console that was opened in the primary region, and opens and ends none', async () => {
-    const { primary, regional } = regions
-    const browser = openBrowser(primary.keyturn)
-    expect((await browser.signIn(await newCode(administration))).status).toBe(204)
-    const { cookie } = browser
-    const ask = (method: 'GET' | 'DELETE') =>
-      fetch(`${regional.keyturn.listenUrl}/console/session`, { method, headers: { cookie: cookie!, ...PAGE } })
-    await eventually(async () => expect((await ask('GET')).status).toBe(200))
-    const code = await newCode(administration)
-    await untilReplayed(primary.server, regional.server)
-    for (const response of [await openBrowser(regional.keyturn).signIn(code), await ask('DELETE')]) {
-      expect({ status: response.status, text: await response.text() }).toEqual({
-        status: 400,
-        text: expect.stringContaining('PRIMARY_REGION'),
-      })
-    }
-  })
-
-  it('writes nothing, and keeps its log quiet about that', async () => {
-    await delay(MAX_STALENESS_SECONDS * 500)
-    const lines = regions.regional.keyturn.output().stderr.split('\n')
-    expect(lines.filter((line) => /"level":"(warn|error)"/.test(line))).toEqual([])
-    expect(lines.filter((line) => line.includes('the database is a standby'))).toHaveLength(1)
   })
 })
 

@@ -6,7 +6,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { SignJWT } from 'jose'
 import type { Administration } from '../support/administration.ts'
 import { newProofKey, proofOf } from '../support/dpop.ts'
-import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { type Regions, startRegions, untilReplayed } from './regions.ts'
 
@@ -75,45 +74,6 @@ describe('in two regions', () => {
       expect(countsOf(answers.map(({ status }) => status))).toEqual({ 200: 1, 400: 1 })
     }
   })
-
-  it('a bound token works at the API of the regional server, each proof once', async () => {
-    const { regional, issuer } = regions
-    const proofKey = await newProofKey()
-    const { client_id, client_secret } = await regions.primary.keyturn.admin()
-    const scope = 'openid urn:service:iam:org:project:id:service:aud'
-    const form = { client_id, client_secret, scope }
-    const granted = await post(regional.keyturn, form, {
-      dpop: await proofOf(proofKey, { url: `${issuer}/oauth/v2/token` }),
-    })
-    const accessToken = granted.body.access_token!
-    const path = 'iam.instance.v2.InstanceService/GetInstance'
-    const dpop = await proofOf(proofKey, { url: `${issuer}/${path}`, accessToken })
-    const ask = async () => {
-      const headers = { authorization: `DPoP ${accessToken}`, dpop, 'content-type': 'application/json' }
-      return (await fetch(`${regional.keyturn.listenUrl}/${path}`, { method: 'POST', headers, body: '{}' })).status
-    }
-    expect([await ask(), await ask()]).toEqual([200, 401])
-  })
-
-  it('the last use of a secret at the regional server is recorded', async () => {
-    const { primary, regional, start } = regions
-    const generated = await administration.users.generateClientSecret({ userId: robot.userId })
-    const { clientId, clientSecret, secret } = generated
-    await untilReplayed(primary.server, regional.server)
-    const passing = await start(regional.server, { KEYTURN_PRIMARY_DATABASE_URL: primary.server.url() })
-    expect(await post(passing, { client_id: clientId, client_secret: clientSecret })).toMatchObject({ status: 200 })
-    // What is not written yet is written then.
-    await passing.stop()
-    const find = 'select last_use_date from credentials where credential_id = $1'
-    expect(await primary.server.query(find, [secret!.secretId])).toEqual([{ last_use_date: expect.any(Date) }])
-  })
-
-  it('the regional server shows up among the replicas of the instance', async () => {
-    await eventually(async () => {
-      const { instance } = await administration.instance.getInstance({})
-      expect(instance!.replicas.filter(({ ready }) => ready).length).toBeGreaterThanOrEqual(2)
-    })
-  })
 })
 
 describe('a regional server that cannot record uses', () => {
@@ -133,20 +93,5 @@ describe('a regional server that cannot record uses', () => {
     const refused = { status: 503, body: { error: 'temporarily_unavailable', error_description: description } }
     expect(await post(regional.keyturn, await newAssertion())).toEqual(refused)
     expect(await post(regional.keyturn, secretForm())).toMatchObject({ status: 200 })
-  })
-
-  it('records them in its own database when that is promoted', async () => {
-    const { primary, regional } = regions
-    await primary.keyturn.stop()
-    await primary.server.kill()
-    await regional.server.query('select pg_promote()')
-    for (const keyturn of [regional.keyturn, unconnected]) {
-      const form = await eventually(async () => {
-        const form = await newAssertion()
-        expect(await post(keyturn, form)).toMatchObject({ status: 200 })
-        return form
-      })
-      expect(await post(keyturn, form)).toMatchObject({ status: 401 })
-    }
   })
 })

@@ -33,11 +33,10 @@ export interface Rotation {
 export interface RotationOptions {
   readonly administrator: Administrator
   readonly ledger: Ledger
-  readonly onActivated: (keyId: string) => void
 }
 
 /** Starts rotating. */
-export function startRotation({ administrator, ledger, onActivated }: RotationOptions): Rotation {
+export function startRotation({ administrator, ledger }: RotationOptions): Rotation {
   const initial: Dated[] = []
   const retired: Dated[] = []
   const deletionsBegun = new Set<string>()
@@ -62,7 +61,6 @@ export function startRotation({ administrator, ledger, onActivated }: RotationOp
     const outcome = await administrator.insist(`${WEB_KEYS}/ActivateWebKey`, { keyId })
     if (outcome.kind === 'refused') return ledger.wrong(`an activation was refused: ${outcome.code} ${outcome.message}`)
     ledger.acknowledge('activate', keyId)
-    onActivated(keyId)
     if (active !== undefined) retired.push({ keyId: active, at: performance.now() })
     active = keyId
   }

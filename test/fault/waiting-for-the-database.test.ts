@@ -4,15 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
-import {
-  collect,
-  removeFolder,
-  runKeyturn,
-  runKeyturnInProcess,
-  spawnKeyturn,
-  startKeyturnInProcess,
-  temporaryFolder,
-} from '../support/keyturn.ts'
+import { collect, removeFolder, runKeyturn, spawnKeyturn, temporaryFolder } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import { freePort, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
@@ -95,15 +87,6 @@ describe('a server that starts before its database', () => {
     expect(await readdir(folder)).toEqual([])
   })
 
-  it('stops when it is told to while the database does not answer at all', async () => {
-    proxy = await startTcpProxy(databasePort, Number(url.port), { silent: true })
-    const { child, exited } = serve()
-    await eventually(() => expect(proxy?.accepted).toBeGreaterThan(0))
-    child.kill('SIGTERM')
-    await exited
-    expect(child.exitCode).toBe(0)
-  })
-
   it.each([
     ['the password is wrong', () => url.href.replace(TEST_PASSWORD, 'pa55word'), 'password authentication failed'],
     ['there is no such database', () => `${url.href}_other`, 'does not exist'],
@@ -114,14 +97,5 @@ describe('a server that starts before its database', () => {
     expect(stderr).toMatch(/^keyturn: the database refuses: .+ \(SQLSTATE \w{5}\): /m)
     expect(stderr).toContain(reason)
     for (const password of [TEST_PASSWORD, 'pa55word']) expect(stderr).not.toContain(password)
-  })
-
-  it('does not wait for a database that a newer major version has changed to change back', async () => {
-    proxy = await startTcpProxy(databasePort, Number(url.port))
-    expect((await runKeyturnInProcess(['migrate'], env)).code).toBe(0)
-    await postgres!.query('update instance set schema_major = 2', [], url.href)
-    await expect(startKeyturnInProcess({ env, dataDir: folder })).rejects.toThrow(
-      /^a newer version of Keyturn has changed the database .*run the newer version/,
-    )
   })
 })

@@ -42,13 +42,6 @@ describe('a worker that dies', () => {
     expect(await fixture.metricsText()).toContain('keyturn_worker_restarts_total 1\n')
     expect(running.output().stderr).toMatch(/"signal":"SIGKILL".*a worker ended and will be restarted/)
   })
-
-  onLinux('leaves the port as it was, even if all others died too', async () => {
-    const running = await fixture.start(2)
-    for (const pid of fixture.workers) process.kill(pid, 'SIGKILL')
-    await eventually(async () => expect(await getFresh(`${running.listenUrl}/readyz`)).toBe(200))
-    await fixture.untilRunning(2)
-  })
 })
 
 describe('workers that die while the database is away', () => {

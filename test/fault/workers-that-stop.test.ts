@@ -7,7 +7,6 @@ import { afterEach, beforeEach, describe, expect } from '@jest/globals'
 import { eventually } from '../support/eventually.ts'
 import type { KeyturnProcess } from '../support/keyturn.ts'
 import { isRunning } from '../support/proc.ts'
-import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { itUnless, NOT_LINUX } from '../support/unless.ts'
 import { formOf, getFresh, pidOf, WorkerFixture } from './worker-fixture.ts'
 
@@ -49,35 +48,12 @@ describe('several workers that are told to stop', () => {
     })
   }
 
-  onLinux('end at once at the second signal', async () => {
-    const running = await fixture.start(2)
-    await fixture.beginRequest(running, await formOf(running))
-    running.process.kill('SIGTERM')
-    await eventually(async () => {
-      await expect(getFresh(`${running.listenUrl}/healthz`)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
-    })
-    running.process.kill('SIGTERM')
-    expect(await exitOf(running)).toEqual({ code: null, signal: 'SIGTERM' })
-    await eventually(() => expect(fixture.workers.filter(isRunning)).toEqual([]))
-  })
-
   onLinux('do not wait for ever for one that hangs', async () => {
     const running = await fixture.start(2)
     process.kill(fixture.workers[0]!, 'SIGSTOP')
     expect(await running.stop()).toBe(0)
     expect(fixture.workers.filter(isRunning)).toEqual([])
     expect(running.output().stderr).toContain('a worker did not stop in time and is ended')
-  })
-
-  onLinux('end in order although the database resets their connections when they say goodbye', async () => {
-    const url = new URL(fixture.env.KEYTURN_DATABASE_URL!)
-    const proxy = await startTcpProxy(Number(url.port), undefined, { rude: true })
-    fixture.clients.push({ destroy: () => void proxy.close() })
-    url.port = String(proxy.port)
-    const running = await fixture.start(2, { KEYTURN_DATABASE_URL: url.href })
-    expect(await running.stop()).toBe(0)
-    expect(fixture.workers.filter(isRunning)).toEqual([])
-    expect(running.output().stderr).not.toContain('did not stop')
   })
 
   onLinux('stop by themselves if the first process is killed, and still answer what they have begun', async () => {

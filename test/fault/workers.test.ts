@@ -4,11 +4,8 @@
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import http from 'node:http'
-import http2 from 'node:http2'
-import https from 'node:https'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { join } from 'node:path'
-import { json, text } from 'node:stream/consumers'
+import { json } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { freePort } from '../support/free-port.ts'
 import { type KeyturnProcess, removeFolder, runKeyturn, spawnKeyturn, temporaryFolder } from '../support/keyturn.ts'
@@ -18,7 +15,6 @@ import { itUnless, NOT_LINUX } from '../support/unless.ts'
 import { requestToken } from '../support/web-key-client.ts'
 import { formOf, getFresh, WorkerFixture } from './worker-fixture.ts'
 
-const FIXTURES = join(import.meta.dirname, '../support/tls')
 const fixture = new WorkerFixture()
 /** Tests that look at single processes. */
 const onLinux = itUnless(NOT_LINUX)
@@ -62,12 +58,6 @@ describe('a server of several workers', () => {
     expect(await requestToken(await running.admin())).toEqual(expect.any(String))
   })
 
-  it('shares a port that it was left to pick, over HTTP/1.1 and cleartext HTTP/2', async () => {
-    expect(new URL(running.listenUrl).port).not.toBe('0')
-    expect(await getFresh(`${running.listenUrl}/readyz`)).toBe(200)
-    expect(await http2Status(running.listenUrl)).toBe(200)
-  })
-
   it('answers on the metrics address with the sums of all workers', async () => {
     for (let i = 0; i < 20; i += 1) expect(await getFresh(`${running.listenUrl}/healthz`)).toBe(200)
     const metrics = await fixture.metricsText()
@@ -98,23 +88,6 @@ describe('a server of several workers', () => {
   })
 })
 
-describe('a server of several workers with TLS', () => {
-  beforeEach(() => fixture.begin())
-  afterEach(() => fixture.end())
-
-  it('shares a port that it was left to pick, over HTTP/1.1 and HTTP/2', async () => {
-    const files = { cert: join(FIXTURES, 'first.cert.pem'), key: join(FIXTURES, 'first.key.pem') }
-    const env = { KEYTURN_TLS_CERT_FILE: files.cert, KEYTURN_TLS_KEY_FILE: files.key }
-    const secure = await fixture.start(2, env)
-    expect(secure.listenUrl).toMatch(/^https:/)
-    const get = https.get(`${secure.listenUrl}/readyz`, { agent: false, rejectUnauthorized: false })
-    const [response] = (await once(get, 'response')) as [http.IncomingMessage]
-    await text(response)
-    expect(response.statusCode).toBe(200)
-    expect(await http2Status(secure.listenUrl)).toBe(200)
-  })
-})
-
 describe('the start of several workers', () => {
   beforeEach(() => fixture.begin())
   afterEach(() => fixture.end())
@@ -133,17 +106,6 @@ describe('the start of several workers', () => {
     await removeFolder(folder)
     expect(code).toBe(1)
     expect(stderr.match(/^keyturn: cannot listen on .+$/gm)).toHaveLength(1)
-  })
-
-  it('ends with exit code 2 if the configuration names a file that is not there', async () => {
-    const { KEYTURN_MASTER_KEYS: _, ...rest } = fixture.env
-    const { code, stderr } = await runKeyturn(['serve', '--workers', '2'], {
-      ...rest,
-      KEYTURN_MASTER_KEYS_FILE: '/nowhere/master-keys',
-      KEYTURN_METRICS_LISTEN: 'off',
-    })
-    expect(code).toBe(2)
-    expect(stderr.match(/^keyturn: the configuration is not valid:\n.*\/nowhere\/master-keys.*$/gm)).toHaveLength(1)
   })
 
   onLinux('can be interrupted while the first one waits for the database, with exit code 0', async () => {
@@ -167,14 +129,3 @@ describe('the start of several workers', () => {
     expect(fixture.workers.filter(isRunning)).toEqual([])
   })
 })
-
-async function http2Status(url: string): Promise<unknown> {
-  const session = http2.connect(url, { rejectUnauthorized: false })
-  fixture.clients.push(session)
-  session.on('error', () => {})
-  const stream = session.request({ ':path': '/readyz' })
-  const [headers] = (await once(stream, 'response')) as [http2.IncomingHttpHeaders]
-  await text(stream)
-  session.close()
-  return headers[':status']
-}

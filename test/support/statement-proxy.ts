@@ -1,43 +1,13 @@
 /**
- * A wire between a client and PostgreSQL that knows where a statement begins and ends, and can freeze at one: what a client
- * does that is stopped there, or whose network breaks.
+ * A wire between a client and PostgreSQL that knows where a statement begins and ends, and can freeze at one, as a client
+ * does that is stopped there.
  */
-import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { freePort } from './free-port.ts'
-import { NOT_LINUX } from './unless.ts'
 
-/**
- * What the server still gets of the statement at which it freezes: nothing; all but its last message, or half of its only
- * one; the same, and from then on no packet of TCP either, as if the cable was cut; all of it, and the client gets no answer.
- */
-export type FreezePoint = 'before' | 'within' | 'cut' | 'after'
-
-/** Why a cable cannot be cut; undefined if it can. */
-export const WITHOUT_CUTS = NOT_LINUX ?? withoutPython()
-
-/** Attaches a filter to the socket that is inherited as fd 3 (SO_ATTACH_FILTER): the kernel drops what arrives, and acknowledges nothing. */
-const DROP_ALL = `
-import ctypes, socket, struct
-instructions = ctypes.create_string_buffer(struct.pack('HBBI', 6, 0, 0, 0))
-program = struct.pack('HP', 1, ctypes.addressof(instructions))
-socket.socket(fileno=3).setsockopt(socket.SOL_SOCKET, 26, program)`
-
-function withoutPython(): string | undefined {
-  try {
-    execFileSync('python3', ['-c', 'import ctypes'], { stdio: 'ignore' })
-    return undefined
-  } catch {
-    return 'python3 does not work'
-  }
-}
-
-async function cut(socket: Socket): Promise<void> {
-  const python = spawn('python3', ['-c', DROP_ALL], { stdio: ['ignore', 'inherit', 'inherit', socket] })
-  const [code] = await once(python, 'exit')
-  if (code !== 0) throw new Error('the cable could not be cut')
-}
+/** What the server still gets of the statement at which it freezes: nothing; or all of it, and the client gets no answer. */
+export type FreezePoint = 'before' | 'after'
 
 /** A running proxy. */
 export interface StatementProxy {
@@ -80,17 +50,18 @@ export async function startStatementProxy(targetPort: number): Promise<Statement
     // What the server sends then fills the buffers between the two, as if its client did not read any more.
     for (const far of servers) far.pause()
   }
-  const forward = ({ messages, statement }: Flight, near: Socket, far: Socket): void => {
+  const forward = ({ messages, statement }: Flight, far: Socket): void => {
     if (statement !== '') statements.push(statement)
     if (statement === '' || trap === undefined || !trap.isAt(statement)) {
       pass(() => far.write(Buffer.concat(messages)))
       return
     }
     const { point, sprung } = trap
-    const [now, later] = split(messages, point)
-    far.write(now, () => void (point === 'cut' ? cut(far) : Promise.resolve()).then(sprung, sprung))
+    const all = Buffer.concat(messages)
+    if (point === 'after') far.write(all, () => sprung())
+    else sprung()
     freeze()
-    pass(() => (point === 'cut' ? near.destroy() : far.write(later)))
+    if (point === 'before') pass(() => far.write(all))
   }
 
   const server = createServer((near) => {
@@ -108,7 +79,7 @@ export async function startStatementProxy(targetPort: number): Promise<Statement
     }
     const flights = flightsOf()
     near.on('data', (data) => {
-      for (const flight of flights(data)) forward(flight, near, far)
+      for (const flight of flights(data)) forward(flight, far)
     })
     far.on('data', (data) => pass(() => near.write(data)))
   })
@@ -138,14 +109,6 @@ export async function startStatementProxy(targetPort: number): Promise<Statement
       await new Promise((done) => server.close(done))
     },
   }
-}
-
-function split(messages: readonly Buffer[], point: FreezePoint): readonly [Buffer, Buffer] {
-  const all = Buffer.concat(messages)
-  const last = messages.at(-1)?.length ?? 0
-  const within = messages.length > 1 ? all.length - last : Math.floor(all.length / 2)
-  const at = { before: 0, within, cut: within, after: all.length }[point]
-  return [all.subarray(0, at), all.subarray(at)]
 }
 
 /** Cuts what a client sends into flights. https://www.postgresql.org/docs/current/protocol-message-formats.html */
