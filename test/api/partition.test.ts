@@ -211,6 +211,10 @@ describe('a replica that is cut off from the database', () => {
     await eventually(async () => expect(await answerTo(own, known)).toEqual(GRANTED))
     const lastChange = await admin.webKeys.createWebKey(ED25519)
     await eventually(async () => expect((await publishedThere()).keyIds).toContain(lastChange.details!.keyId))
+    // Of users that a replica reads while it is behind it keeps none.
+    expect(await answer(known)).toEqual(GRANTED)
+    expect(await answer(lost, { scope: 'print' })).toEqual(GRANTED)
+    expect(await answerTo(own, known)).toEqual(GRANTED)
     token = await requestToken(owner)
     revokedKeyId = decodeProtectedHeader(token).kid!
     await administrationWith(there, token).keys.listWebKeys({})
