@@ -78,14 +78,10 @@ function databaseFrom(settings: Variables) {
   return url === undefined ? ({ kind: 'embedded' } as const) : ({ kind: 'postgres', url } as const)
 }
 
-function tlsFrom({
-  KEYTURN_TLS_CERT_FILE: certFile,
-  KEYTURN_TLS_KEY_FILE: keyFile,
-  KEYTURN_TLS_CLIENT_CA_FILE: clientCaFile,
-}: Variables) {
-  return certFile === undefined || keyFile === undefined
-    ? null
-    : { certFile, keyFile, clientCaFile: clientCaFile ?? null }
+function tlsFrom(settings: Variables) {
+  const { KEYTURN_TLS_CERT_FILE: certFile, KEYTURN_TLS_KEY_FILE: keyFile } = settings
+  if (certFile === undefined || keyFile === undefined) return null
+  return { certFile, keyFile, clientCaFile: settings.KEYTURN_TLS_CLIENT_CA_FILE ?? null }
 }
 
 function openIdFrom(settings: Variables) {
@@ -95,13 +91,9 @@ function openIdFrom(settings: Variables) {
   return { issuer, clientId, clientSecretFile, scopes: settings.KEYTURN_OPENID_SCOPES, roles }
 }
 
-function masterKeysFrom({
-  KEYTURN_MASTER_KEYS: text,
-  KEYTURN_MASTER_KEYS_FILE: path,
-  KEYTURN_MASTER_KEYS_COMMAND: argv,
-}: Variables) {
-  if (text !== undefined) return { kind: 'text', text } as const
+function masterKeysFrom(settings: Variables) {
+  const { KEYTURN_MASTER_KEYS: keys, KEYTURN_MASTER_KEYS_FILE: path, KEYTURN_MASTER_KEYS_COMMAND: argv } = settings
+  if (keys !== undefined) return { kind: 'given', keys } as const
   if (path !== undefined) return { kind: 'file', path } as const
-  if (argv !== undefined) return { kind: 'command', argv } as const
-  return { kind: 'generated' } as const
+  return argv === undefined ? ({ kind: 'generated' } as const) : ({ kind: 'command', argv } as const)
 }

@@ -5,19 +5,20 @@
  * `contradictions.ts`.
  */
 import { z } from 'zod'
+import { parseMasterKeys } from '../crypto/master-keys.ts'
 import { DEFAULT_DATA_DIR } from './environment.ts'
 import {
-  isPostgresUrl,
   oneOf,
-  toAddress,
-  toAddressOrOff,
-  toArguments,
+  parseAddress,
+  parseArguments,
+  parsed,
+  parseIssuer,
+  parseNetworks,
+  parseOpenIdRoles,
+  parsePostgresUrl,
+  parseWorkers,
+  readPostgresUrl,
   toBaseUrl,
-  toIssuer,
-  toNetworks,
-  toOpenIdRoles,
-  toPostgresUrlIn,
-  toWorkers,
   wholeNumber,
   withoutPassword,
 } from './values.ts'
@@ -36,15 +37,15 @@ interface Documentation {
 const DOCUMENTATION = z.registry<Documentation>()
 
 const text = z.string().min(1).optional()
-const baseUrl = z.string().transform(toBaseUrl).optional()
-const postgresUrl = z.string().refine(isPostgresUrl, 'must be a URL that starts with postgres://').optional()
-const networks = z.string().transform(toNetworks).prefault('')
+const baseUrl = parsed(toBaseUrl).optional()
+const postgresUrl = parsed(parsePostgresUrl).optional()
+const networks = parsed(parseNetworks).prefault('')
 const collector = z.url('must be a URL, http://…').optional()
 const onOff = oneOf(['on', 'off'])
 
 /** The variables. Unknown ones are mistakes. */
 export const VARIABLES = z.strictObject({
-  KEYTURN_LISTEN: setting(z.string().transform(toAddress).prefault('127.0.0.1:8080'), {
+  KEYTURN_LISTEN: setting(parsed(parseAddress).prefault('127.0.0.1:8080'), {
     flag: '--listen',
     meaning: 'Address to listen on, `host:port`. Port 0 picks a free one.',
   }),
@@ -61,7 +62,7 @@ export const VARIABLES = z.strictObject({
     meaning:
       'PostgreSQL to use, `postgres://…`. `DATABASE_URL` works too. Without one, an embedded PostgreSQL with its files in the data directory is started.',
   }),
-  KEYTURN_DATABASE_URL_FILE: setting(z.string().transform(toPostgresUrlIn).optional(), {
+  KEYTURN_DATABASE_URL_FILE: setting(parsed(readPostgresUrl).optional(), {
     show: withoutPassword,
     meaning: 'A file with that URL, instead of the variable. For secrets that are mounted as files.',
   }),
@@ -82,7 +83,7 @@ export const VARIABLES = z.strictObject({
     meaning:
       'How a replica learns of the changes of others: `listen` (LISTEN and NOTIFY, and a comparison of versions every second) or `poll` (the comparison only: for transaction pools and for databases without NOTIFY).',
   }),
-  KEYTURN_WORKERS: setting(z.string().transform(toWorkers).prefault('1'), {
+  KEYTURN_WORKERS: setting(parsed(parseWorkers).prefault('1'), {
     flag: '--workers',
     meaning: 'Processes that share the port, 1 to 64, or `auto` for one per core.',
   }),
@@ -91,7 +92,7 @@ export const VARIABLES = z.strictObject({
     meaning:
       'Folder of the embedded database, the generated master key and `admin.json`. With the embedded database, used by one server at a time.',
   }),
-  KEYTURN_MASTER_KEYS: setting(text, {
+  KEYTURN_MASTER_KEYS: setting(parsed(parseMasterKeys).optional(), {
     show: () => '(set)',
     default: 'generated in the data directory when embedded; required with PostgreSQL',
     meaning:
@@ -100,7 +101,7 @@ export const VARIABLES = z.strictObject({
   KEYTURN_MASTER_KEYS_FILE: setting(text, {
     meaning: 'A file with the master keys, instead of the variable. For secrets that are mounted as files.',
   }),
-  KEYTURN_MASTER_KEYS_COMMAND: setting(z.string().transform(toArguments).optional(), {
+  KEYTURN_MASTER_KEYS_COMMAND: setting(parsed(parseArguments).optional(), {
     // Its arguments may have a secret.
     show: ([program]) => `${program} …`,
     meaning:
@@ -188,13 +189,13 @@ export const VARIABLES = z.strictObject({
     meaning:
       'Whether there is a console at `/console/`, with its `iam.console.v2.ConsoleService` (`docs/console.md`): `on` or `off`.',
   }),
-  KEYTURN_OPENID_ISSUER: setting(z.string().transform(toIssuer).optional(), {
+  KEYTURN_OPENID_ISSUER: setting(parsed(parseIssuer).optional(), {
     meaning: 'OpenID provider at which people sign in at the console (`docs/console.md`), with the two that follow.',
   }),
   KEYTURN_OPENID_CLIENT_ID: setting(text, {
     meaning: "Keyturn's client there, with the redirect URI `<base URL>/console/callback`.",
   }),
-  KEYTURN_OPENID_ROLES: setting(z.string().transform(toOpenIdRoles).optional(), {
+  KEYTURN_OPENID_ROLES: setting(parsed(parseOpenIdRoles).optional(), {
     meaning:
       'Which claim gives which role, in JSON: `{"IAM_OWNER":{"groups":["platform"]}}`. People have every role that fits; those without one may not sign in.',
   }),
@@ -216,9 +217,12 @@ export const VARIABLES = z.strictObject({
     meaning:
       'How long a personal access token may live, in days, 1 to 3650. It holds for new ones; those that exist keep their date.',
   }),
-  KEYTURN_METRICS_LISTEN: setting(z.string().transform(toAddressOrOff).prefault('127.0.0.1:9464'), {
-    meaning: 'Address for Prometheus metrics at `/metrics`, `host:port`, or `off`.',
-  }),
+  KEYTURN_METRICS_LISTEN: setting(
+    parsed((text) => (text === 'off' ? null : parseAddress(text))).prefault('127.0.0.1:9464'),
+    {
+      meaning: 'Address for Prometheus metrics at `/metrics`, `host:port`, or `off`.',
+    },
+  ),
   OTEL_EXPORTER_OTLP_ENDPOINT: setting(collector, {
     show: placeOf,
     default: 'none: no traces',

@@ -37,8 +37,8 @@ export interface MasterKeySource {
 /** The configured place. */
 export function masterKeySource({ masterKeys, dataDir }: Config, log: Log): MasterKeySource {
   switch (masterKeys.kind) {
-    case 'text':
-      return { load: async () => parseMasterKeys(masterKeys.text) }
+    case 'given':
+      return { load: async () => masterKeys.keys }
     case 'file':
       return masterKeyFile(masterKeys.path)
     case 'command':

@@ -3,8 +3,7 @@
  * use, and that over the credentials file in the data directory of the working folder.
  */
 import { parseBaseUrl } from '../../config/base-url.ts'
-import { clientVariable, namesCredentials, userConfigFolder } from '../../config/client-settings.ts'
-import { credentialsFileFrom } from '../../config/environment.ts'
+import { clientVariable, credentialsFileFrom, namesCredentials, userConfigFolder } from '../../config/environment.ts'
 import { type Caller, Contexts, type Server } from '../../secret-files/contexts.ts'
 import { readCredentials } from '../../secret-files/credentials-file.ts'
 import type { Io } from '../io.ts'

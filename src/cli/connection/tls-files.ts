@@ -4,7 +4,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
-import { clientVariable } from '../../config/client-settings.ts'
+import { clientVariable } from '../../config/environment.ts'
 import type { Io } from '../io.ts'
 
 /** Paths of the files. */

@@ -190,14 +190,6 @@ describe('the configuration', () => {
     expect(problemsOf({ DATABASE_URL: 'postgres://a/b', KEYTURN_MASTER_KEYS_COMMAND: 'vault' })).toEqual([])
   })
 
-  it.each(['/data', '/data/postgres', '/data/master.key'])(
-    'does not let the credentials file be %s, which the data directory needs',
-    (file) => {
-      const problems = problemsOf({ KEYTURN_DATA_DIR: '/data', KEYTURN_CREDENTIALS: file })
-      expect(problems).toEqual([expect.stringMatching(/^KEYTURN_CREDENTIALS: must not/)])
-    },
-  )
-
   it('shows nothing secret, in what it prints and in what it complains about', () => {
     const environment = {
       KEYTURN_DATABASE_URL: 'postgres://keyturn:s3cret@db/keyturn?password=s3cret',
