@@ -33,8 +33,8 @@ export function insertDerivedClients(count: number, secretKey: Uint8Array): read
   const secret = `'ktn_cs_' || left(encode(sha256(convert_to('secret ' || n, 'UTF8')), 'hex'), 43)`
   return [
     `insert into projects (project_id, name, creation_date) values ('${PROJECT_ID}', '${PROJECT_NAME}', now())`,
-    `insert into service_users (user_id, project_id, name, enabled, client_credentials_enabled, creation_date)
-     select md5('user ' || n)::uuid, '${PROJECT_ID}', 'robot ' || n, true, true, now() from generate_series(1, ${count}) n`,
+    `insert into service_users (user_id, project_id, name, enabled, settings, creation_date)
+     select md5('user ' || n)::uuid, '${PROJECT_ID}', 'robot ' || n, true, '{"clientCredentialsEnabled":true}', now() from generate_series(1, ${count}) n`,
     `insert into credentials (credential_id, user_id, kind, hash, creation_date)
      select gen_random_uuid(), md5('user ' || n)::uuid, 'client_secret',
        sha256(${outer} || sha256(${inner} || sha256(convert_to(${secret}, 'UTF8')))), now()

@@ -92,11 +92,11 @@ describe('servers on PostgreSQL', () => {
         expect(webKeys).toEqual([expect.objectContaining({ algorithm: 'RS256', state: State.ACTIVE })])
       }
     }
-    const counts = ['projects', 'service_users', 'credentials', 'instance_members', 'web_keys'].map(
+    const counts = ['projects', 'service_users', 'credentials', 'web_keys'].map(
       (table) => `(select count(*)::int from ${table}) as ${table}`,
     )
     expect(await postgres.query(`select ${counts.join(', ')}`, [], url)).toEqual([
-      { projects: 1, service_users: 1, credentials: 1, instance_members: 1, web_keys: 1 },
+      { projects: 1, service_users: 1, credentials: 1, web_keys: 1 },
     ])
   })
 })

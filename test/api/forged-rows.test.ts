@@ -49,11 +49,10 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest()
 async function plantOwner(): Promise<string> {
   const userId = randomUUID()
   await write(
-    `insert into service_users (user_id, project_id, name, enabled, client_credentials_enabled, creation_date)
-      select $1, project_id, 'planted', true, true, now() from projects where name = '${PROJECT}'`,
+    `insert into service_users (user_id, project_id, name, enabled, instance_roles, settings, creation_date)
+      select $1, project_id, 'planted', true, array['IAM_OWNER'], '{"clientCredentialsEnabled":true}', now() from projects where name = '${PROJECT}'`,
     userId,
   )
-  await write(`insert into instance_members (user_id, role) values ($1, 'IAM_OWNER')`, userId)
   return userId
 }
 

@@ -226,7 +226,7 @@ describe('a change that is under way when its caller loses the right to it', () 
     const held = await holdAll(CHANGING, caller.token, ['over HTTP/2'])
 
     const answers = await finishWithout(held, caller.userId, (trx) =>
-      trx.deleteFrom('instance_members').where('user_id', '=', caller.userId).execute(),
+      trx.updateTable('service_users').set({ instance_roles: [] }).where('user_id', '=', caller.userId).execute(),
     )
 
     const codes = Object.entries(answers).map(([name, { code }]) => [name, code])

@@ -11,8 +11,8 @@ describeConsole('a large instance in the console', (test) => {
     const { page, instance } = test
     const { projects } = await test.owner.projects.listProjects({})
     await sql`
-      insert into service_users (user_id, project_id, name, enabled, client_credentials_enabled, creation_date)
-      select gen_random_uuid(), ${projects[0]!.projectId}::uuid, 'service ' || number, true, true, clock_timestamp()
+      insert into service_users (user_id, project_id, name, enabled, settings, creation_date)
+      select gen_random_uuid(), ${projects[0]!.projectId}::uuid, 'service ' || number, true, '{}', clock_timestamp()
       from generate_series(1, ${USERS}) number`.execute(instance.database.db)
     await test.console.goTo('/users')
     const table = page.getByRole('table', { name: 'Service users' })

@@ -90,14 +90,14 @@ export async function seedUser(
         project_id: project.projectId,
         name: options.name ?? 'robot',
         enabled: options.enabled ?? true,
-        client_credentials_enabled: options.clientCredentialsEnabled ?? true,
-        certificate_bound_tokens: options.certificateBoundTokens ?? false,
+        instance_roles: [...(options.instanceRoles ?? [])],
+        settings: JSON.stringify({
+          clientCredentialsEnabled: options.clientCredentialsEnabled ?? true,
+          certificateBoundTokens: options.certificateBoundTokens ?? false,
+        }),
         creation_date: sql<Date>`clock_timestamp()`,
       })
       .execute()
-    for (const role of options.instanceRoles ?? []) {
-      await trx.insertInto('instance_members').values({ user_id: userId, role }).execute()
-    }
     for (const [projectId, role] of Object.entries(options.managedProjects ?? {})) {
       await trx.insertInto('project_members').values({ user_id: userId, project_id: projectId, role }).execute()
     }

@@ -17,6 +17,8 @@ import {
   revokeScope,
   type ServiceUser,
   setManagedProject,
+  settingsOf,
+  type UserSettings,
 } from '../../domain/identities/service-user.ts'
 import { revokeAllTokens } from '../../domain/identities/token-revocation.ts'
 import { parseTokenClaims, parseTokenLifetime } from '../../domain/identities/token-settings.ts'
@@ -37,12 +39,8 @@ export interface ServiceUsersOptions {
 }
 
 /** The facts of a user that can be edited. Those that are left out stay. */
-export interface ServiceUserEdit
-  extends Partial<
-    Pick<ServiceUser, 'name' | 'clientCredentialsEnabled' | 'boundTokensRequired' | 'certificateBoundTokens'>
-  > {
-  /** Null: as the instance has it. */
-  readonly tokenLifetimeSeconds?: number | null
+export interface ServiceUserEdit extends Partial<Omit<UserSettings, 'tokenClaims'>> {
+  readonly name?: string
   /** A JSON object; empty: none. */
   readonly tokenClaims?: string
 }
@@ -102,7 +100,8 @@ export class ServiceUsers {
     }
     return this.#change(actor, userId, [], (user) => {
       const edited = { ...user, ...changes }
-      return JSON.stringify(editable(edited)) === JSON.stringify(editable(user)) ? user : edited
+      const isSame = JSON.stringify(settingsOf(edited)) === JSON.stringify(settingsOf(user))
+      return isSame && edited.name === user.name ? user : edited
     })
   }
 
@@ -194,19 +193,6 @@ export class ServiceUsers {
     })
     await replica.refreshAfterWrite()
     return result
-  }
-}
-
-function editable(user: ServiceUser) {
-  const { name, clientCredentialsEnabled, tokenLifetimeSeconds, tokenClaims } = user
-  const { boundTokensRequired, certificateBoundTokens } = user
-  return {
-    name,
-    clientCredentialsEnabled,
-    boundTokensRequired,
-    certificateBoundTokens,
-    tokenLifetimeSeconds,
-    tokenClaims,
   }
 }
 

@@ -8,7 +8,7 @@ import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
 import type { ClientCertificate, FederatedIdentity, UserKey } from '../identities/credential.ts'
 import type { ProjectMemberRole } from '../identities/permission.ts'
 import type { Project } from '../identities/project.ts'
-import type { ServiceUser } from '../identities/service-user.ts'
+import type { ServiceUser, UserSwitches } from '../identities/service-user.ts'
 import type { RotationPolicy } from '../keys/rotation-policy.ts'
 
 /** The label of a configuration that names none. */
@@ -31,16 +31,8 @@ export interface Configuration {
 export type ProjectConfiguration = Pick<Project, 'name' | 'roles' | 'scopes' | 'audiences' | 'rolesClaim'>
 
 export interface ServiceUserConfiguration
-  extends Pick<
-    ServiceUser,
-    | 'name'
-    | 'enabled'
-    | 'clientCredentialsEnabled'
-    | 'boundTokensRequired'
-    | 'certificateBoundTokens'
-    | 'instanceRoles'
-    | 'tokenLifetimeSeconds'
-  > {
+  extends UserSwitches,
+    Pick<ServiceUser, 'name' | 'enabled' | 'instanceRoles' | 'tokenLifetimeSeconds'> {
   readonly project: string
   readonly projectRoles: readonly ProjectRoleGrant[]
   /** Its roles over projects in the API, one for each project. */

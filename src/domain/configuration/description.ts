@@ -4,7 +4,7 @@
 import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
 import { credentialsOf, type NewCredential, type UserKey } from '../identities/credential.ts'
 import type { Project } from '../identities/project.ts'
-import type { ServiceUser } from '../identities/service-user.ts'
+import { type ServiceUser, USER_SWITCHES } from '../identities/service-user.ts'
 import { algorithmOf } from '../keys/key-algorithm.ts'
 import type { RotationPolicy } from '../keys/rotation-policy.ts'
 import { canonicalJson } from './canonical-json.ts'
@@ -75,9 +75,7 @@ export function projectFacts({ roles, scopes, audiences, rolesClaim }: Project):
 export function userFacts(user: ServiceUser, names: Names): readonly Fact[] {
   return [
     value('enabled', yesOrNo(user.enabled)),
-    value('clientCredentialsEnabled', yesOrNo(user.clientCredentialsEnabled)),
-    value('boundTokensRequired', yesOrNo(user.boundTokensRequired)),
-    value('certificateBoundTokens', yesOrNo(user.certificateBoundTokens)),
+    ...USER_SWITCHES.map((name) => value(name, yesOrNo(user[name]))),
     value('tokenLifetime', user.tokenLifetimeSeconds === null ? '' : `${user.tokenLifetimeSeconds}s`),
     value('tokenClaims', claimsInWords(user.tokenClaims)),
     ...items('instanceRoles', user.instanceRoles),

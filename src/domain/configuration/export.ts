@@ -6,7 +6,7 @@ import { DomainError } from '../errors.ts'
 import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
 import { credentialsOf, liveCredentials } from '../identities/credential.ts'
 import type { Project } from '../identities/project.ts'
-import type { ServiceUser } from '../identities/service-user.ts'
+import { type ServiceUser, switchesOf } from '../identities/service-user.ts'
 import type { RotationPolicy } from '../keys/rotation-policy.ts'
 import { canonicalJson } from './canonical-json.ts'
 import {
@@ -83,15 +83,13 @@ function toIssuer({ issuer, algorithms, maxLifetimeSeconds, keys }: TrustedIssue
 }
 
 function toUser(user: ServiceUser, { projects, issuers }: References, clock: Date): ServiceUserConfiguration {
-  const { name, enabled, clientCredentialsEnabled, boundTokensRequired, certificateBoundTokens, instanceRoles } = user
+  const { name, enabled, instanceRoles } = user
   const known = (names: ReadonlyMap<string, string>, id: string) => names.get(id) ?? id
   return {
     project: user.projectName,
     name,
     enabled,
-    clientCredentialsEnabled,
-    boundTokensRequired,
-    certificateBoundTokens,
+    ...switchesOf(user),
     instanceRoles,
     tokenLifetimeSeconds: user.tokenLifetimeSeconds,
     tokenClaims: claimsInWords(user.tokenClaims),

@@ -11,6 +11,7 @@ import {
   type ServiceUser,
   setManagedProject,
   settleChange,
+  switchesOf,
 } from '../identities/service-user.ts'
 import { parseTokenClaims, parseTokenLifetime } from '../identities/token-settings.ts'
 import type { ConfiguredUser, ServiceUserConfiguration } from './configuration.ts'
@@ -115,9 +116,9 @@ function planUser(
   surroundings: NamedSurroundings,
   planning: Planning,
 ): ServiceUser {
-  const { enabled, clientCredentialsEnabled, boundTokensRequired, certificateBoundTokens, instanceRoles } = user.wanted
-  const flags = { enabled, clientCredentialsEnabled, boundTokensRequired, certificateBoundTokens }
-  const next = { ...before, ...flags, instanceRoles: [...new Set(instanceRoles)].sort() }
+  const { enabled, instanceRoles } = user.wanted
+  const roles = [...new Set(instanceRoles)].sort()
+  const next = { ...before, ...switchesOf(user.wanted), enabled, instanceRoles: roles }
   const managing = planManagedProjects(planTokenSettings(next, user, planning), user, surroundings, planning)
   const granted = planGrants(managing, user, surroundings, planning)
   return planCredentials(granted, user, surroundings, planning)

@@ -11,8 +11,39 @@ import { lackedPermission } from './reach.ts'
 import { type RevokedTokens, revokeAllTokens } from './token-revocation.ts'
 import { DEFAULT_TOKEN_SETTINGS, type TokenSettings } from './token-settings.ts'
 
+/** What is on or off for a user. Rows, messages and configurations have each under its name here. */
+export interface UserSwitches {
+  /** Whether the client credentials grant is enabled for the user (Spec §5). */
+  readonly clientCredentialsEnabled: boolean
+  /** Whether the user gets no bearer tokens, but only tokens that are bound to a key. */
+  readonly boundTokensRequired: boolean
+  /** Whether its tokens are bound to the client certificate of the token request, if that has one (RFC 8705 §3.4). */
+  readonly certificateBoundTokens: boolean
+}
+
+const ALL_OFF: UserSwitches = {
+  clientCredentialsEnabled: false,
+  boundTokensRequired: false,
+  certificateBoundTokens: false,
+}
+
+export const USER_SWITCHES = Object.keys(ALL_OFF) as readonly (keyof UserSwitches)[]
+
+/** The switches alone. One that is missing is off. */
+export function switchesOf(facts: Partial<UserSwitches>): UserSwitches {
+  return Object.assign({}, ...USER_SWITCHES.map((name) => ({ [name]: facts[name] ?? false })))
+}
+
+/** What an administrator sets of a user. */
+export interface UserSettings extends UserSwitches, TokenSettings {}
+
+export function settingsOf(user: UserSettings): UserSettings {
+  const { tokenLifetimeSeconds, tokenClaims } = user
+  return { ...switchesOf(user), tokenLifetimeSeconds, tokenClaims }
+}
+
 /** A service user with everything that deciding about its tokens and calls needs. */
-export interface ServiceUser extends RevokedTokens, TokenSettings {
+export interface ServiceUser extends RevokedTokens, UserSettings {
   readonly userId: string
   readonly name: string
   readonly projectId: string
@@ -20,12 +51,6 @@ export interface ServiceUser extends RevokedTokens, TokenSettings {
   readonly createdAt: Date
   /** A disabled user can do nothing. */
   readonly enabled: boolean
-  /** Whether the client credentials grant is enabled for the user (Spec §5). */
-  readonly clientCredentialsEnabled: boolean
-  /** Whether the user gets no bearer tokens, but only tokens that are bound to a key. */
-  readonly boundTokensRequired: boolean
-  /** Whether its tokens are bound to the client certificate of the token request, if that has one (RFC 8705 §3.4). */
-  readonly certificateBoundTokens: boolean
   /** Of all kinds, oldest first. */
   readonly credentials: readonly UserCredential[]
   readonly instanceRoles: readonly InstanceRole[]
@@ -41,17 +66,13 @@ export interface ServiceUser extends RevokedTokens, TokenSettings {
   readonly projectsByAudience: ReadonlyMap<string, string>
 }
 
-export type NewServiceUser = Pick<
-  ServiceUser,
-  'userId' | 'name' | 'projectId' | 'projectName' | 'clientCredentialsEnabled'
-> &
-  Partial<Pick<ServiceUser, 'boundTokensRequired' | 'certificateBoundTokens'>>
+export type NewServiceUser = Pick<ServiceUser, 'userId' | 'name' | 'projectId' | 'projectName'> & Partial<UserSwitches>
 
-/** A new, enabled user without credentials, roles and scopes. It has bearer tokens unless the facts say otherwise. */
+/** A new, enabled user without credentials, roles and scopes. */
 export function createServiceUser(facts: NewServiceUser, at: Date): ServiceUser {
   return {
-    boundTokensRequired: false,
-    certificateBoundTokens: false,
+    ...ALL_OFF,
+    ...DEFAULT_TOKEN_SETTINGS,
     ...facts,
     createdAt: at,
     enabled: true,
@@ -64,7 +85,6 @@ export function createServiceUser(facts: NewServiceUser, at: Date): ServiceUser 
     projectsByAudience: new Map(),
     tokensRevokedAt: null,
     revokedTokens: [],
-    ...DEFAULT_TOKEN_SETTINGS,
   }
 }
 

@@ -10,6 +10,7 @@ import type {
 } from '../../domain/configuration/configuration.ts'
 import { DEFAULT_MAX_STALENESS_SECONDS } from '../../domain/federation/issuer-keys.ts'
 import { DEFAULT_MAX_LIFETIME_SECONDS } from '../../domain/federation/trusted-issuer.ts'
+import { switchesOf } from '../../domain/identities/service-user.ts'
 import { ASSERTION_ALGORITHMS } from '../../domain/keys/assertion-algorithm.ts'
 import { fromIssuerKeys } from '../federation/trusted-issuer-service.ts'
 import { fromMatch } from '../identities/credential-services.ts'
@@ -39,12 +40,14 @@ export function fromConfiguration({
 }
 
 function fromUser(user: ServiceUserConfiguration) {
-  const { project, name, tokenLifetimeSeconds, tokenClaims, boundTokensRequired, certificateBoundTokens } = user
+  const { project, name, tokenLifetimeSeconds, tokenClaims } = user
+  const { clientCredentialsEnabled, ...switches } = switchesOf(user)
   return {
     project,
     name,
     ...(user.enabled ? {} : { enabled: false }),
-    ...(user.clientCredentialsEnabled ? {} : { clientCredentialsEnabled: false }),
+    ...(clientCredentialsEnabled ? {} : { clientCredentialsEnabled }),
+    ...switches,
     projectRoles: user.projectRoles.map((grant) => ({ project: grant.project, roles: [...grant.roles] })),
     managedProjects: user.managedProjects.map((grant) => ({
       project: grant.project,
@@ -67,8 +70,6 @@ function fromUser(user: ServiceUserConfiguration) {
     })),
     ...(tokenLifetimeSeconds === null ? {} : { tokenLifetime: fromSeconds(tokenLifetimeSeconds) }),
     tokenClaims,
-    boundTokensRequired,
-    certificateBoundTokens,
   }
 }
 

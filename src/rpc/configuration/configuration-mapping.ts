@@ -21,6 +21,7 @@ import type {
 } from '../../app/configuration/configuration-text.ts'
 import { MAX_CONFIGURED_USERS } from '../../domain/configuration/configuration.ts'
 import type { Mistake } from '../../domain/configuration/mistakes.ts'
+import { switchesOf } from '../../domain/identities/service-user.ts'
 import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
 import { DEFAULT_ROTATION_POLICY, type RotationPolicy } from '../../domain/keys/rotation-policy.ts'
 import { normalUri } from '../../domain/uri.ts'
@@ -148,7 +149,7 @@ function nulsOf(type: DescMessage, message: Message, path: string): readonly Mis
 
 function toUser(wire: WireServiceUser, path: string, reading: Reading): ServiceUserText {
   const { project, name, projectRoles, scopes, tokenLifetime, tokenClaims } = wire
-  const { enabled = true, clientCredentialsEnabled = true, boundTokensRequired, certificateBoundTokens } = wire
+  const { enabled = true, clientCredentialsEnabled = true } = wire
   const dateOf = (expirationDate: Parameters<typeof toDate>[0], place: string): Date | null =>
     reading.read(`${place}.expirationDate`, () => toDate(expirationDate, 'expiration_date'), null)
   if (wire.generateSecret !== undefined) reading.mistakes.push(mistakeAt(`${path}.generateSecret`, NO_HAND_OVER))
@@ -156,9 +157,7 @@ function toUser(wire: WireServiceUser, path: string, reading: Reading): ServiceU
     project,
     name,
     enabled,
-    clientCredentialsEnabled,
-    boundTokensRequired,
-    certificateBoundTokens,
+    ...switchesOf({ ...wire, clientCredentialsEnabled }),
     projectRoles: projectRoles.map((grant) => ({ project: grant.project, roles: grant.roles })),
     managedProjects: wire.managedProjects.map((grant) => ({ project: grant.project, role: toMemberRole(grant.role) })),
     scopes,

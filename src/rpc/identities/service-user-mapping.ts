@@ -10,7 +10,7 @@ import {
 } from '../../../gen/iam/user/v2/service_user_pb.js'
 import { formatClientId } from '../../domain/identities/client-id.ts'
 import type { InstanceRole } from '../../domain/identities/permission.ts'
-import type { ServiceUser } from '../../domain/identities/service-user.ts'
+import { type ServiceUser, switchesOf } from '../../domain/identities/service-user.ts'
 import { fromSeconds } from '../messages/fields.ts'
 import { fromMemberRole } from './project-member-mapping.ts'
 
@@ -41,17 +41,15 @@ export function fromInstanceRole(role: InstanceRole): WireInstanceRole {
 }
 
 export function fromServiceUser(user: ServiceUser): WireServiceUser {
-  const { userId, name, projectId, enabled, clientCredentialsEnabled, customScopes } = user
-  const { boundTokensRequired, certificateBoundTokens, tokenLifetimeSeconds, tokenClaims } = user
+  const { userId, name, projectId, enabled, customScopes } = user
+  const { tokenLifetimeSeconds, tokenClaims } = user
   return create(ServiceUserSchema, {
     userId,
     clientId: formatClientId(user),
     name,
     projectId,
     enabled,
-    clientCredentialsEnabled,
-    boundTokensRequired,
-    certificateBoundTokens,
+    ...switchesOf(user),
     instanceRoles: user.instanceRoles.map(fromInstanceRole),
     managedProjects: [...user.managedProjects]
       .map(([id, role]) => ({ projectId: id, role: fromMemberRole(role) }))

@@ -6,7 +6,7 @@ import type { ServiceUserService } from '../../../gen/iam/user/v2/service_user_s
 import type { Introspection } from '../../app/access/introspection.ts'
 import type { Credentials } from '../../app/identities/credentials.ts'
 import type { ServiceUserEdit, ServiceUsers } from '../../app/identities/service-users.ts'
-import type { ServiceUser } from '../../domain/identities/service-user.ts'
+import { type ServiceUser, switchesOf, USER_SWITCHES } from '../../domain/identities/service-user.ts'
 import { actorOf } from '../authorization/actor.ts'
 import { maskedBy, required, toSeconds } from '../messages/fields.ts'
 import { byDate, listPage } from '../messages/paging.ts'
@@ -34,9 +34,8 @@ export function serviceUserService({
     ...credentialCalls(credentials),
 
     async createServiceUser(req, context) {
-      const { projectId, name, clientCredentialsEnabled, boundTokensRequired, certificateBoundTokens } = req
-      const facts = { projectId, name, clientCredentialsEnabled, boundTokensRequired, certificateBoundTokens }
-      return answer(await users.create(actorOf(context), facts))
+      const { projectId, name } = req
+      return answer(await users.create(actorOf(context), { projectId, name, ...switchesOf(req) }))
     },
 
     async getServiceUser(req, context) {
@@ -53,14 +52,12 @@ export function serviceUserService({
       const { tokenLifetime } = req
       const edit = maskedBy<ServiceUserEdit>(req.updateMask, {
         name: () => ({ name: required(req.name, 'name') }),
-        client_credentials_enabled: () => ({ clientCredentialsEnabled: req.clientCredentialsEnabled }),
         // Without one: as the instance has it.
         token_lifetime: () => ({
           tokenLifetimeSeconds: tokenLifetime === undefined ? null : toSeconds(tokenLifetime, 'token_lifetime'),
         }),
         token_claims: () => ({ tokenClaims: req.tokenClaims }),
-        bound_tokens_required: () => ({ boundTokensRequired: req.boundTokensRequired }),
-        certificate_bound_tokens: () => ({ certificateBoundTokens: req.certificateBoundTokens }),
+        ...Object.fromEntries(USER_SWITCHES.map((name) => [snakeCase(name), () => ({ [name]: req[name] })])),
       })
       return answer(await users.edit(actorOf(context), req.userId, edit))
     },
@@ -108,6 +105,10 @@ export function serviceUserService({
       return answer(await users.revokeScope(actorOf(context), req.userId, req.scope))
     },
   }
+}
+
+function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
 function answer(user: ServiceUser) {

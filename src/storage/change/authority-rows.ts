@@ -6,7 +6,7 @@ import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import type { AuthorityFacts, UserAuthority } from '../../domain/identities/authority.ts'
 import { parseInstanceRole } from '../../domain/identities/permission.ts'
 import type { Tables } from '../schema/tables.ts'
-import { instanceRolesOf, managedProjectsOf, toManagedProjects } from './caller-roles.ts'
+import { managedProjectsOf, toManagedProjects } from './caller-roles.ts'
 
 /** In one statement. */
 export async function readAuthority(
@@ -24,7 +24,7 @@ export async function readAuthority(
     .select((eb) => [
       'u.enabled',
       'u.token_revocation_date',
-      jsonArrayFrom(instanceRolesOf(eb)).as('roles'),
+      'u.instance_roles',
       jsonArrayFrom(managedProjectsOf(eb)).as('managed_projects'),
       jsonArrayFrom(
         eb
@@ -59,12 +59,11 @@ export async function readAuthority(
     const expiresAt = expiration_date === null ? null : new Date(expiration_date)
     return { kind: 'personal_access_token' as const, credentialId, expiresAt }
   })
-  const instanceRoles = row.roles.map(({ role }) => parseInstanceRole(role))
   return {
     user: {
       userId,
       enabled: row.enabled,
-      instanceRoles,
+      instanceRoles: row.instance_roles.map(parseInstanceRole),
       managedProjects: toManagedProjects(row.managed_projects),
       credentials,
       tokensRevokedAt: row.token_revocation_date,

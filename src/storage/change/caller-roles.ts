@@ -1,5 +1,5 @@
 /**
- * The roles of a user over the instance and over projects, as a query has them: of the caller of a change, and of whole users.
+ * The roles of a user over projects, as a query has them: of the caller of a change, and of whole users.
  */
 import type { ExpressionBuilder } from 'kysely'
 import { parseProjectMemberRole } from '../../domain/identities/permission.ts'
@@ -11,10 +11,6 @@ const NO_PROJECTS: ServiceUser['managedProjects'] = new Map()
 
 /** An expression in a query of which `u` is a service user. */
 type OfUser = ExpressionBuilder<Tables & { u: Tables['service_users'] }, 'u'>
-
-export function instanceRolesOf(eb: OfUser) {
-  return eb.selectFrom('instance_members as m').whereRef('m.user_id', '=', 'u.user_id').select('m.role')
-}
 
 export function managedProjectsOf(eb: OfUser) {
   return eb

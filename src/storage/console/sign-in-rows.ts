@@ -2,14 +2,12 @@
  * Sign-in links and sessions of the console as rows, in both directions. A row whose MAC is wrong is refused, never repaired.
  */
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
-import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import type { ConsoleSession, Sessions, SignInLink, SignIns, UnreadableSession } from '../../domain/console/sign-ins.ts'
 import type { SessionOrigin } from '../../domain/identities/authority.ts'
 import { parseInstanceRole } from '../../domain/identities/permission.ts'
 import type { ConsoleSecrets } from '../../domain/integrity.ts'
 import type { ReadAt } from '../../domain/ports/console.ts'
 import { UnreadableRow } from '../../domain/unreadable-row.ts'
-import { instanceRolesOf } from '../change/caller-roles.ts'
 import { CLOCK } from '../schema/clock.ts'
 import { difference } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
@@ -31,12 +29,11 @@ async function readUsers(db: Kysely<Tables>, userIds: readonly string[]): Promis
   const users = await db
     .selectFrom('service_users as u')
     .where(sql<boolean>`u.user_id = any(${userIds}::uuid[])`)
-    .select((eb) => ['u.user_id', 'u.enabled', 'u.project_id', jsonArrayFrom(instanceRolesOf(eb)).as('roles')])
+    .select(['u.user_id', 'u.enabled', 'u.project_id', 'u.instance_roles'])
     .execute()
   return new Map(
-    users.map(({ user_id, enabled, project_id: projectId, roles }) => {
-      const instanceRoles = roles.map(({ role }) => parseInstanceRole(role))
-      return [user_id, { enabled, projectId, instanceRoles }]
+    users.map(({ user_id, enabled, project_id: projectId, instance_roles: roles }) => {
+      return [user_id, { enabled, projectId, instanceRoles: roles.map(parseInstanceRole) }]
     }),
   )
 }

@@ -1,14 +1,15 @@
 /**
- * Projects as rows, in both directions.
+ * Projects as rows, in both directions, and who has a role over one: roles are written with the user who has them.
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
-import type { Project } from '../../domain/identities/project.ts'
+import { parseProjectMemberRole } from '../../domain/identities/permission.ts'
+import type { Project, ProjectMember } from '../../domain/identities/project.ts'
 import type { Reach } from '../../domain/identities/reach.ts'
 import type { Page } from '../../domain/ports/page.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { inChunks } from '../schema/chunks.ts'
-import { type BeforeAndNext, differenceOfParts } from '../schema/difference.ts'
+import { type BeforeAndNext, type Parts, writeParts } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
 
 type ProjectRow = Awaited<ReturnType<ReturnType<typeof selectProjects>['execute']>>[number]
@@ -43,6 +44,25 @@ export async function readProjectsByIds(
   return rows.map(toProject)
 }
 
+/** A page of the members of a project, ordered by user id. */
+export async function readMembers(
+  db: Kysely<Tables>,
+  projectId: string,
+  { after, limit }: Page<string>,
+): Promise<readonly ProjectMember[]> {
+  if (!isUuid(projectId) || (after !== null && !isUuid(after))) return []
+  const rows = await db
+    .selectFrom('project_members as m')
+    .innerJoin('service_users as u', 'u.user_id', 'm.user_id')
+    .where('m.project_id', '=', projectId)
+    .$if(after !== null, (query) => query.where('m.user_id', '>', after))
+    .select(['m.user_id', 'u.name', 'm.role'])
+    .orderBy('m.user_id')
+    .limit(limit)
+    .execute()
+  return rows.map(({ user_id, name, role }) => ({ userId: user_id, name, role: parseProjectMemberRole(role) }))
+}
+
 /** A project before and after a change. Undefined: it is created; null: it is deleted. */
 export type ProjectChange = readonly [before: Project | undefined, next: Project | null]
 
@@ -60,7 +80,7 @@ export async function writeProjects(trx: Transaction<Tables>, changes: readonly 
     ),
     await updateProjects(trx, pairs),
   ]
-  for (const part of PARTS) written.push(await writePart(trx, pairs, part))
+  for (const parts of PARTS) written.push(await writeParts(trx, pairs, parts))
   return written.includes(true)
 }
 
@@ -127,32 +147,21 @@ async function deleteProjects(trx: Transaction<Tables>, projectIds: readonly str
   return true
 }
 
-/** What a project consists of besides itself: a set of texts in a table of its own. */
-interface Part {
-  readonly table: string
-  readonly column: string
-  readonly valuesOf: (project: Project) => readonly string[]
-}
-
-const PARTS: readonly Part[] = [
-  { table: 'project_roles', column: 'role', valuesOf: ({ roles }) => roles },
-  { table: 'project_scopes', column: 'scope', valuesOf: ({ scopes }) => scopes },
-  { table: 'project_audiences', column: 'audience', valuesOf: ({ audiences }) => audiences },
+/** What a project consists of besides itself: sets of texts. */
+const PARTS: readonly Parts<Project>[] = [
+  {
+    table: 'project_roles',
+    columns: { project_id: 'uuid', role: 'text' },
+    rowsOf: ({ projectId, roles }) => roles.map((role) => [projectId, role]),
+  },
+  {
+    table: 'project_scopes',
+    columns: { project_id: 'uuid', scope: 'text' },
+    rowsOf: ({ projectId, scopes }) => scopes.map((scope) => [projectId, scope]),
+  },
+  {
+    table: 'project_audiences',
+    columns: { project_id: 'uuid', audience: 'text' },
+    rowsOf: ({ projectId, audiences }) => audiences.map((audience) => [projectId, audience]),
+  },
 ]
-
-async function writePart(
-  trx: Transaction<Tables>,
-  pairs: readonly BeforeAndNext<Project>[],
-  { table, column, valuesOf }: Part,
-): Promise<boolean> {
-  const rowsOf = (project: Project) => valuesOf(project).map((value) => [project.projectId, value] as const)
-  const { removed, added } = differenceOfParts(pairs, rowsOf, (row) => JSON.stringify(row))
-  const columns = sql`(project_id, ${sql.ref(column)})`
-  const unnested = (rows: readonly (readonly [projectId: string, value: string])[]) =>
-    sql`select * from unnest(${rows.map(([id]) => id)}::uuid[], ${rows.map(([, value]) => value)}::text[])`
-  if (removed.length > 0) {
-    await sql`delete from ${sql.table(table)} where ${columns} in (${unnested(removed)})`.execute(trx)
-  }
-  if (added.length > 0) await sql`insert into ${sql.table(table)} ${columns} ${unnested(added)}`.execute(trx)
-  return removed.length + added.length > 0
-}

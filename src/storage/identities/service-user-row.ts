@@ -7,12 +7,12 @@
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import { parseInstanceRole } from '../../domain/identities/permission.ts'
-import type { ServiceUser } from '../../domain/identities/service-user.ts'
-import { DEFAULT_TOKEN_SETTINGS, toTokenClaims } from '../../domain/identities/token-settings.ts'
+import { type ServiceUser, switchesOf, type UserSettings } from '../../domain/identities/service-user.ts'
+import { toTokenClaims } from '../../domain/identities/token-settings.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { UnreadableRow } from '../../domain/unreadable-row.ts'
 import { isUuid } from '../../domain/uuid.ts'
-import { instanceRolesOf, managedProjectsOf, toManagedProjects } from '../change/caller-roles.ts'
+import { managedProjectsOf, toManagedProjects } from '../change/caller-roles.ts'
 import type { Tables } from '../schema/tables.ts'
 import { credentialsJson, toCredential } from './credential-rows.ts'
 
@@ -43,14 +43,10 @@ export function selectServiceUsers(db: Kysely<Tables>) {
       'p.name as project_name',
       'u.creation_date',
       'u.enabled',
-      'u.client_credentials_enabled',
-      'u.token_lifetime',
-      'u.token_claims',
+      'u.instance_roles',
+      'u.settings',
       'u.token_revocation_date',
-      'u.bound_tokens_required',
-      'u.certificate_bound_tokens',
       credentialsJson(eb).as('credentials'),
-      jsonArrayFrom(instanceRolesOf(eb)).as('instance_roles'),
       jsonArrayFrom(managedProjectsOf(eb)).as('managed_projects'),
       jsonArrayFrom(
         eb
@@ -109,6 +105,7 @@ const NO_ENTRIES: ReadonlyMap<string, never> = new Map<string, never>()
 /** @throws {UnreadableRow} if the row is not valid, or the MAC of a credential is wrong; the message names it. */
 export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): ServiceUser {
   try {
+    const settings = row.settings as UserSettings
     return {
       userId: row.user_id,
       name: row.name,
@@ -116,12 +113,12 @@ export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): Service
       projectName: row.project_name,
       createdAt: row.creation_date,
       enabled: row.enabled,
-      clientCredentialsEnabled: row.client_credentials_enabled,
-      boundTokensRequired: row.bound_tokens_required,
-      certificateBoundTokens: row.certificate_bound_tokens,
+      ...switchesOf(settings),
+      tokenLifetimeSeconds: settings.tokenLifetimeSeconds ?? null,
+      tokenClaims: toTokenClaims(settings.tokenClaims ?? {}),
       credentials: listOf(row.credentials, (json) => toCredential(row.user_id, json, macs)),
       // Sorted here: the order of text in a database depends on its locale.
-      instanceRoles: sorted(listOf(row.instance_roles, ({ role }) => parseInstanceRole(role))),
+      instanceRoles: sorted(listOf(row.instance_roles, parseInstanceRole)),
       managedProjects: toManagedProjects(row.managed_projects),
       projectRoles: groupByProject(row.project_roles),
       rolesClaimProjects: listOf(
@@ -130,8 +127,6 @@ export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): Service
       ),
       customScopes: sorted(listOf(row.scopes, ({ scope }) => scope)),
       projectsByAudience: mapOf(listOf(row.audiences, ({ audience, project_id }) => [audience, project_id])),
-      tokenLifetimeSeconds: row.token_lifetime,
-      tokenClaims: row.token_claims === null ? DEFAULT_TOKEN_SETTINGS.tokenClaims : toTokenClaims(row.token_claims),
       tokensRevokedAt: row.token_revocation_date,
       revokedTokens: listOf(row.revoked_tokens, ({ token_id, expiration_date }) => {
         return { tokenId: token_id, expiresAt: new Date(expiration_date) }
@@ -171,7 +166,7 @@ function mapOf<Value>(entries: readonly (readonly [string, Value])[]): ReadonlyM
 /** How many enabled owners there are besides these users. */
 export async function countOwnersBut(db: Kysely<Tables>, userIds: readonly string[]): Promise<number> {
   const { rows } = await sql<{ owners: string }>`
-    select count(*) as owners from service_users as u join instance_members as m using (user_id)
-    where m.role = 'IAM_OWNER' and u.enabled and user_id <> all(${userIds}::uuid[])`.execute(db)
+    select count(*) as owners from service_users
+    where enabled and 'IAM_OWNER' = any(instance_roles) and user_id <> all(${userIds}::uuid[])`.execute(db)
   return Number(rows[0]?.owners)
 }

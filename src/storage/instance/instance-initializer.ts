@@ -5,6 +5,9 @@
 import { sql, type Transaction } from 'kysely'
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import { ANY_USER } from '../../domain/identities/changed-users.ts'
+import type { ClientSecret } from '../../domain/identities/credential.ts'
+import { createProject } from '../../domain/identities/project.ts'
+import { createServiceUser, type ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { activate, createWebKey } from '../../domain/keys/web-key.ts'
 import type {
@@ -17,6 +20,8 @@ import { insertAuditEvents } from '../audit/audit-event-row.ts'
 import { bumpVersion, isInitialised, lockInstance, readChangeTime } from '../change/instance-row.ts'
 import { allowPlanning, writePlan } from '../configuration/configuration-store.ts'
 import { readConfiguredState } from '../configuration/configured-state.ts'
+import { writeProjects } from '../identities/project-row.ts'
+import { writeServiceUsers } from '../identities/service-user-changes.ts'
 import { toNewRow } from '../keys/web-key-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { assertPrimary } from '../postgres/standby.ts'
@@ -99,7 +104,7 @@ async function writeEverything(
   const initialised = { initialised_at: now, sealed_integrity_key: integrity.sealedIntegrityKey }
   await trx.updateTable('instance').set(initialised).where('id', '=', 1).execute()
   if (owner.kind === 'configuration') return await writeConfiguration(trx, owner, { macs: integrity.publicKeys, now })
-  await writeAdministrator(trx, owner, now)
+  await writeAdministrator(trx, owner, { macs: integrity.publicKeys, now })
   return []
 }
 
@@ -117,26 +122,13 @@ async function writeConfiguration(
 
 async function writeAdministrator(
   trx: Transaction<Tables>,
-  administrator: FirstAdministrator,
-  now: Date,
+  { userId, projectId, projectName, secretId, secretHash }: FirstAdministrator,
+  { macs, now }: { readonly macs: PublicKeyMacs; readonly now: Date },
 ): Promise<void> {
-  const { userId, projectId, projectName, secretId, secretHash } = administrator
-  await trx.insertInto('projects').values({ project_id: projectId, name: projectName, creation_date: now }).execute()
-  await trx
-    .insertInto('service_users')
-    .values({
-      user_id: userId,
-      project_id: projectId,
-      name: ADMINISTRATOR_NAME,
-      enabled: true,
-      client_credentials_enabled: true,
-      creation_date: now,
-    })
-    .execute()
-  await trx.insertInto('instance_members').values({ user_id: userId, role: 'IAM_OWNER' }).execute()
-  const secret = { credential_id: secretId, user_id: userId, kind: 'client_secret', hash: secretHash }
-  await trx
-    .insertInto('credentials')
-    .values({ ...secret, creation_date: now, expiration_date: null })
-    .execute()
+  const facts = { userId, name: ADMINISTRATOR_NAME, projectId, projectName, clientCredentialsEnabled: true }
+  const dates = { createdAt: now, expiresAt: null, deactivatedAt: null, lastUsedAt: null }
+  const secret: ClientSecret = { kind: 'client_secret', credentialId: secretId, hash: secretHash, ...dates }
+  const user: ServiceUser = { ...createServiceUser(facts, now), instanceRoles: ['IAM_OWNER'], credentials: [secret] }
+  await writeProjects(trx, [[undefined, createProject(projectId, projectName, now)]])
+  await writeServiceUsers(trx, [[undefined, user]], macs)
 }

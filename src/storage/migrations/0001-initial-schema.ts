@@ -187,37 +187,28 @@ const IDENTITIES = [
       project_id uuid not null references projects,
       name text not null,
       enabled boolean not null,
-      client_credentials_enabled boolean not null,
-      bound_tokens_required boolean not null default false,
-      certificate_bound_tokens boolean not null default false,
       creation_date timestamptz(3) not null,
-      -- In seconds. Null: as the instance has it.
-      token_lifetime integer,
-      -- Not jsonb, so that members keep their order.
-      token_claims json,
+      instance_roles text[] not null default '{}',
+      -- What an administrator sets. Not jsonb, so that the members of claims keep their order.
+      settings json not null,
       token_revocation_date timestamptz(3),
       -- Of the configuration that it belongs to.
       configuration_label text,
       constraint service_users_in_project unique (user_id, project_id),
       constraint service_users_name_length check (length(name) between 1 and 200),
-      constraint service_users_token_lifetime_range check (token_lifetime between 60 and 86400),
-      constraint service_users_token_claims_are_an_object check (json_typeof(token_claims) = 'object'),
+      constraint service_users_known_instance_roles check (instance_roles <@
+        array['IAM_OWNER', 'IAM_OWNER_VIEWER', 'IAM_KEY_OPERATOR', 'IAM_AUDITOR', 'IAM_USER_ADMINISTRATOR']),
+      constraint service_users_token_lifetime_range check ((settings ->> 'tokenLifetimeSeconds')::integer between 60 and 86400),
+      constraint service_users_token_claims_are_an_object check (json_typeof(settings -> 'tokenClaims') = 'object'),
       constraint service_users_configuration_label_length check (length(configuration_label) between 1 and 63)
     )`,
   sql`create index service_users_by_creation on service_users (creation_date, user_id)`,
   sql`create index service_users_of_project_by_creation on service_users (project_id, creation_date, user_id)`,
+  sql`create index service_users_owners on service_users (user_id) where enabled and 'IAM_OWNER' = any(instance_roles)`,
   sql`create index service_users_by_name on service_users (project_id, name)`,
   sql`
     create index service_users_by_configuration_label on service_users (configuration_label)
       where configuration_label is not null`,
-  sql`
-    create table instance_members (
-      user_id uuid not null references service_users on delete cascade,
-      role text not null,
-      primary key (user_id, role),
-      constraint instance_members_known_role check (
-        role in ('IAM_OWNER', 'IAM_OWNER_VIEWER', 'IAM_KEY_OPERATOR', 'IAM_AUDITOR', 'IAM_USER_ADMINISTRATOR'))
-    )`,
   sql`
     create table project_members (
       user_id uuid not null references service_users on delete cascade,

@@ -1,6 +1,8 @@
 /**
  * The difference of two sets: the rows to delete and to insert.
  */
+import { sql, type Transaction } from 'kysely'
+import type { Tables } from './tables.ts'
 
 /** Delete first, then insert. */
 export interface Difference<T> {
@@ -30,6 +32,33 @@ export function differenceOfParts<T, Part>(
   const before = pairs.flatMap(([resource]) => (resource === undefined ? [] : partsOf(resource)))
   const next = pairs.flatMap(([, resource]) => partsOf(resource))
   return difference(before, next, identify)
+}
+
+/** Parts of a resource in a table that has nothing but these columns, each with its type. */
+export interface Parts<T> {
+  readonly table: keyof Tables
+  readonly columns: Readonly<Record<string, 'uuid' | 'text' | 'timestamptz'>>
+  readonly rowsOf: (resource: T) => readonly (readonly string[])[]
+}
+
+/** Writes the difference of the parts, over all resources, and returns whether there is one. */
+export async function writeParts<T>(
+  trx: Transaction<Tables>,
+  pairs: readonly BeforeAndNext<T>[],
+  { table, columns, rowsOf }: Parts<T>,
+): Promise<boolean> {
+  const { removed, added } = differenceOfParts(pairs, rowsOf, (row) => JSON.stringify(row))
+  const names = sql.join(Object.keys(columns).map((name) => sql.ref(name)))
+  const unnested = (rows: readonly (readonly string[])[]) => {
+    const lists = Object.values(columns).map((type, index) => {
+      return sql`${rows.map((row) => row[index])}::${sql.raw(type)}[]`
+    })
+    return sql`select * from unnest(${sql.join(lists)})`
+  }
+  if (removed.length > 0)
+    await sql`delete from ${sql.table(table)} where (${names}) in (${unnested(removed)})`.execute(trx)
+  if (added.length > 0) await sql`insert into ${sql.table(table)} (${names}) ${unnested(added)}`.execute(trx)
+  return removed.length + added.length > 0
 }
 
 function byIdentity<T>(items: readonly T[], identify: (item: T) => string): ReadonlyMap<string, T> {

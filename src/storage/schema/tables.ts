@@ -17,7 +17,6 @@ export interface Tables {
   project_scopes: ProjectScopeTable
   project_audiences: ProjectAudienceTable
   service_users: ServiceUserTable
-  instance_members: InstanceMemberTable
   project_members: ProjectMemberTable
   user_project_roles: UserProjectRoleTable
   user_scopes: UserScopeTable
@@ -122,7 +121,7 @@ interface RotationTable {
   request_date: Date | null
 }
 
-export interface ProjectTable {
+interface ProjectTable {
   project_id: string
   name: string
   roles_claim: Generated<boolean>
@@ -146,31 +145,22 @@ interface ProjectAudienceTable {
   audience: string
 }
 
-export interface ServiceUserTable {
+interface ServiceUserTable {
   user_id: string
   project_id: string
   name: string
   enabled: boolean
-  client_credentials_enabled: boolean
-  bound_tokens_required: ColumnType<boolean, boolean | undefined>
-  certificate_bound_tokens: ColumnType<boolean, boolean | undefined>
   creation_date: Date
-  /** In seconds. Null: as the instance has it. */
-  token_lifetime: Nullable<number>
-  /** Written as JSON text, read parsed. Null: none. */
-  token_claims: ColumnType<unknown, string | null | undefined>
+  instance_roles: Generated<string[]>
+  /** `UserSettings`. Written as JSON text, read parsed. */
+  settings: ColumnType<unknown, string, string>
   /** Null: no token has been revoked in this way. */
   token_revocation_date: Nullable<Date>
   /** Of the configuration that it belongs to. Null: of none. */
   configuration_label: Nullable<string>
 }
 
-export interface InstanceMemberTable {
-  user_id: string
-  role: string
-}
-
-export interface ProjectMemberTable {
+interface ProjectMemberTable {
   user_id: string
   project_id: string
   role: string
