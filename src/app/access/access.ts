@@ -14,7 +14,6 @@ import {
   type Credential,
   invalidPersonalAccessToken,
   type UserAuthority,
-  type VerifiedAccessToken,
 } from '../../domain/identities/authority.ts'
 import { isPersonalAccessToken, liveCredentials } from '../../domain/identities/credential.ts'
 import type { Permission } from '../../domain/identities/permission.ts'
@@ -27,18 +26,15 @@ import type { AccessTokenVerifier } from '../../domain/ports/verification.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import { SingleFlightByKey } from '../concurrency/single-flight.ts'
 import type { Replica } from '../replica/replica.ts'
-import type { Attempt, AttemptLimiter } from './attempt-limiter.ts'
+import type { AttemptLimiter } from './attempt-limiter.ts'
 import { type Dpop, notBound, type TokenUse } from './dpop.ts'
-import { TokenOutcomeCache } from './token-outcome-cache.ts'
+import { verifyWithNewestKeys } from './introspection.ts'
 
 /** RFC 6750 §2.1, RFC 9449 §7.1. */
 const AUTHORIZATION = /^(Bearer|DPoP) +([A-Za-z0-9._~+/-]+=*)$/i
 
-/** The semaphore for look-ups of credible personal access tokens and of callers who have proved themselves. */
+/** The semaphore for look-ups of personal access tokens and of callers who have proved themselves. */
 const LOOKUPS = { maxRunning: 4, maxWaiting: 100, refusal: databaseBusy }
-
-/** The semaphore for all other look-ups: one at a time, so that they never hold more than one database connection. */
-const DOUBTFUL_LOOKUPS = { maxRunning: 1, maxWaiting: 20, refusal: databaseBusy }
 
 /** What access is decided with. */
 export interface AccessOptions {
@@ -47,7 +43,7 @@ export interface AccessOptions {
   readonly store: Pick<IdentityStore, 'findUserByPersonalAccessToken' | 'findUser'>
   readonly secrets: ClientSecrets
   /** Counts failed authentications, here and at the token endpoint. */
-  readonly attempts: Pick<AttemptLimiter, 'blockedForSeconds' | 'fail'>
+  readonly attempts: Pick<AttemptLimiter, 'assertMayTry' | 'fail'>
   /** Verifies the proofs of bound tokens. */
   readonly dpop: Pick<Dpop, 'prove' | 'useOnce'>
   /** The SHA-256 of a text, as a text. */
@@ -64,27 +60,11 @@ export interface AuthenticatedCaller {
   readonly nextNonce: string | null
 }
 
-/** What an `Authorization` header holds, as far as a cheap look shows it. */
-interface Presented {
-  /** Undefined if the header cannot be read. */
-  readonly token: string | undefined
-  readonly isDpop: boolean
-  /** Of the token, or of the header. */
-  readonly digest: string
-  /** Whether it has the tag of this instance; null if it is no personal access token. */
-  readonly isGenuine: boolean | null
-  /** Whether the token was accepted the last time, or has the tag of this instance and has not been refused yet. */
-  readonly isCredible: boolean
-}
-
 export class Access {
   readonly #options: AccessOptions
-  readonly #outcomes = new TokenOutcomeCache()
   readonly #lookups = new Semaphore(LOOKUPS)
   /** Reads callers who have proved themselves, before they are denied anything. */
   readonly #callers = new SingleFlightByKey((userId) => this.#lookups.run(() => this.#options.store.findUser(userId)))
-  /** Tokens that have been refused, such as those that were revoked. */
-  readonly #doubtfulLookups = new Semaphore(DOUBTFUL_LOOKUPS)
 
   constructor(options: AccessOptions) {
     this.#options = options
@@ -97,24 +77,23 @@ export class Access {
    * @param address The IP address of the client; empty if it is not known.
    * @throws {DomainError} `token_missing`, `token_invalid`, `token_key_unknown`, `storage_unavailable`; `token_bound`,
    * `dpop_proof_invalid`, `dpop_nonce_required` for a bound token without a good proof; `token_certificate_mismatch`;
-   * `too_many_failures` before any work is done for the token.
+   * `too_many_failures` instead of these, and before any work is done for a token that was refused too often.
    */
   async authenticate(authorization: string | null, address: string, use: TokenUse): Promise<AuthenticatedCaller> {
     if (authorization === null || authorization === '') {
       throw new DomainError('token_missing', 'an access token is required: send "Authorization: Bearer <access token>"')
     }
-    const { attempts } = this.#options
-    const presented = this.#examine(authorization)
-    const attempt = { name: presented.digest, address }
-    if (!presented.isCredible) assertMayTry(attempt, attempts)
+    const { attempts, digest } = this.#options
+    const [, scheme, token] = AUTHORIZATION.exec(authorization) ?? []
+    const attempt = { name: digest(token ?? authorization), address }
+    attempts.assertMayTry(attempt, 'name')
     try {
-      const caller = await this.#prove(presented, use)
-      this.#outcomes.accepted(presented.digest)
-      return caller
+      return await this.#prove(token, scheme?.toLowerCase() === 'dpop', use)
     } catch (error) {
       if (isFailure(error)) {
+        // Not before: whoever has a valid token is served, however many invent tokens at its address.
+        attempts.assertMayTry(attempt)
         attempts.fail(attempt)
-        this.#outcomes.refused(presented.digest, presented.isGenuine === true)
       }
       throw error
     }
@@ -165,30 +144,19 @@ export class Access {
     this.#options.replica.guard.assertCurrent()
   }
 
-  #examine(authorization: string): Presented {
-    const { secrets, digest: digestOf } = this.#options
-    const [, scheme, token] = AUTHORIZATION.exec(authorization) ?? []
-    const digest = digestOf(token ?? authorization)
-    const isPersonal = token !== undefined && isPersonalAccessToken(token)
-    const isGenuine = isPersonal ? secrets.isGenuinePersonalAccessToken(token) : null
-    const outcome = this.#outcomes.outcomeOf(digest)
-    const isCredible = outcome === undefined ? isGenuine === true : outcome === 'accepted'
-    return { token, isDpop: scheme?.toLowerCase() === 'dpop', digest, isGenuine, isCredible }
-  }
-
-  async #prove({ token, isDpop, isGenuine, isCredible }: Presented, use: TokenUse): Promise<AuthenticatedCaller> {
+  async #prove(token: string | undefined, isDpop: boolean, use: TokenUse): Promise<AuthenticatedCaller> {
     if (token === undefined) {
       throw new DomainError('token_invalid', 'the header must read "Authorization: Bearer <access token>"')
     }
-    if (isGenuine === null) return this.#subjectOf(token, isDpop, use)
+    if (!isPersonalAccessToken(token)) return this.#subjectOf(token, isDpop, use)
     if (isDpop) throw notBound('personal access token')
-    if (!isGenuine) throw invalidPersonalAccessToken()
-    return this.#ownerOf(token, isCredible ? this.#lookups : this.#doubtfulLookups)
+    if (!this.#options.secrets.isGenuinePersonalAccessToken(token)) throw invalidPersonalAccessToken()
+    return this.#ownerOf(token)
   }
 
   async #subjectOf(token: string, isDpop: boolean, use: TokenUse): Promise<AuthenticatedCaller> {
-    const { replica, dpop, now } = this.#options
-    const verified = await this.#verify(token)
+    const { replica, verifier, dpop, now } = this.#options
+    const verified = await verifyWithNewestKeys(token, verifier, replica)
     const { subject, credential, boundTo } = verified
     if (boundTo?.kind === 'certificate') assertBoundTo(boundTo.thumbprint, use.certificate())
     const proof = await dpop.prove({ ...verified, accessToken: token, isDpop }, use)
@@ -199,18 +167,6 @@ export class Access {
     return { user, credential, nextNonce: proof?.nextNonce ?? null }
   }
 
-  /** An unknown key may be a new one, so memory is refreshed once before the token is refused. */
-  async #verify(token: string): Promise<VerifiedAccessToken> {
-    const { replica, verifier } = this.#options
-    try {
-      return await verifier.verify(token, replica.keys().ring)
-    } catch (error) {
-      if (!(error instanceof DomainError) || error.code !== 'token_key_unknown') throw error
-      await replica.confirm()
-      return await verifier.verify(token, replica.keys().ring)
-    }
-  }
-
   /** The caller as the database has it now. It does not queue behind the client IDs of the token endpoint. */
   async #asStored(userId: string): Promise<ServiceUser | undefined> {
     this.#options.replica.guard.assertReachable()
@@ -218,10 +174,11 @@ export class Access {
   }
 
   /** Asks the database each time, so that a token revoked on one replica is refused on all others at once. */
-  async #ownerOf(token: string, lookups: Semaphore): Promise<AuthenticatedCaller> {
+  async #ownerOf(token: string): Promise<AuthenticatedCaller> {
     const { replica, store, secrets, now } = this.#options
     replica.guard.assertReachable()
-    const user = await lookups.run(() => store.findUserByPersonalAccessToken(secrets.hashPersonalAccessToken(token)))
+    const hash = secrets.hashPersonalAccessToken(token)
+    const user = await this.#lookups.run(() => store.findUserByPersonalAccessToken(hash))
     const live = user === undefined ? [] : liveCredentials(user, 'personal_access_token', now())
     const used = live.find(({ hash }) => secrets.matchesPersonalAccessToken(token, [hash]))
     if (user === undefined || used === undefined || !user.enabled) throw invalidPersonalAccessToken()
@@ -231,15 +188,6 @@ export class Access {
       nextNonce: null,
     }
   }
-}
-
-/** @throws {DomainError} `too_many_failures`. */
-export function assertMayTry(attempt: Attempt, attempts: AccessOptions['attempts']): void {
-  const seconds = attempts.blockedForSeconds(attempt)
-  if (seconds === 0) return
-  throw new DomainError('too_many_failures', 'too many failed authentications: try again later', {
-    metadata: { retry_after_seconds: String(seconds) },
-  })
 }
 
 const FAILURES: readonly DomainErrorCode[] = [

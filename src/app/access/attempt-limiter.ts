@@ -5,11 +5,18 @@
  * keys cannot be guessed anyway. The limit bounds the work and the log lines that guessing causes.
  */
 import { LRUCache } from 'lru-cache'
+import { DomainError } from '../../domain/errors.ts'
 import type { Clock } from '../../domain/time.ts'
-import { networkOf } from './network.ts'
+import { networkOf } from './rate-limits.ts'
 
 /** The longest client id that a service user can have: a UUID, `@` and a project name. */
 const MAX_CLIENT_ID_LENGTH = 100
+
+/** How many pairs, and how many addresses, are remembered. The least recently used is evicted. */
+const CAPACITY = 10_000
+
+/** From the first failure on, in milliseconds. */
+const WINDOW = 60_000
 
 /** An attempt to authenticate, from an address. */
 export interface Attempt {
@@ -19,63 +26,54 @@ export interface Attempt {
   readonly address: string
 }
 
-/** What a limiter is made of. */
 export interface AttemptLimiterOptions {
   readonly clock: Pick<Clock, 'monotonic'>
   /** Failures in a window for one name from one address. Default 100: several clients may share an address. */
   readonly maxPerName?: number
   /** Failures in a window from one address. Default 1000. */
   readonly maxPerAddress?: number
-  /** From the first failure on, in seconds. Default 60. */
-  readonly windowSeconds?: number
-  /** How many pairs, and how many addresses, are remembered. The least recently used is evicted. Default 10,000. */
-  readonly capacity?: number
-}
-
-interface Window {
-  readonly failures: number
-  /** On the clock. */
-  readonly endsAt: number
 }
 
 export class AttemptLimiter {
-  readonly #clock: AttemptLimiterOptions['clock']
-  readonly #windowMillis: number
   readonly #maxPerName: number
   readonly #maxPerAddress: number
-  readonly #perName: LRUCache<string, Window>
-  readonly #perAddress: LRUCache<string, Window>
+  readonly #perName: LRUCache<string, number>
+  readonly #perAddress: LRUCache<string, number>
 
-  constructor(options: AttemptLimiterOptions) {
-    const { clock, maxPerName = 100, maxPerAddress = 1000, windowSeconds = 60, capacity = 10_000 } = options
-    this.#clock = clock
-    this.#windowMillis = windowSeconds * 1000
+  constructor({ clock, maxPerName = 100, maxPerAddress = 1000 }: AttemptLimiterOptions) {
+    // Time 0 is no time for the cache.
+    const perf = { now: () => clock.monotonic() + 1 }
+    const windows = { max: CAPACITY, ttl: WINDOW, noUpdateTTL: true, ttlResolution: 0, perf }
     this.#maxPerName = maxPerName
     this.#maxPerAddress = maxPerAddress
-    this.#perName = new LRUCache({ max: capacity })
-    this.#perAddress = new LRUCache({ max: capacity })
+    this.#perName = new LRUCache(windows)
+    this.#perAddress = new LRUCache(windows)
+  }
+
+  /** How many whole seconds the caller must wait before the attempt; 0 if it may be made now. */
+  blockedForSeconds(attempt: Attempt, by: 'name' | 'name and address' = 'name and address'): number {
+    const network = networkOf(attempt.address)
+    const byName = blockedMillis(this.#perName, pairOf(attempt, network), this.#maxPerName)
+    const byAddress = by === 'name' ? 0 : blockedMillis(this.#perAddress, network, this.#maxPerAddress)
+    return Math.ceil(Math.max(byName, byAddress) / 1000)
   }
 
   /**
-   * How many whole seconds the caller must wait before the attempt; 0 if it may be made now.
-   *
-   * An attempt that was not made must not be counted as a failure, so that waiting helps.
+   * @param by Whether all that failed at the address counts, or the name there only. Default: all.
+   * @throws {DomainError} `too_many_failures`. Such an attempt is not counted as a failure, so that waiting helps.
    */
-  blockedForSeconds(attempt: Attempt): number {
-    const network = networkOf(attempt.address)
-    const ends = [
-      this.#blockedUntil(this.#perName.get(pairOf(attempt, network)), this.#maxPerName),
-      this.#blockedUntil(this.#perAddress.get(network), this.#maxPerAddress),
-    ]
-    const millis = Math.max(...ends) - this.#clock.monotonic()
-    return Math.max(0, Math.ceil(millis / 1000))
+  assertMayTry(attempt: Attempt, by?: 'name' | 'name and address'): void {
+    const seconds = this.blockedForSeconds(attempt, by)
+    if (seconds === 0) return
+    throw new DomainError('too_many_failures', 'too many failed authentications: try again later', {
+      metadata: { retry_after_seconds: String(seconds) },
+    })
   }
 
   /** Counts an attempt that was made and failed. */
   fail(attempt: Attempt): void {
-    const network = networkOf(attempt.address)
-    this.#count(this.#perName, pairOf(attempt, network))
-    this.#count(this.#perAddress, network)
+    this.leaveOpen(attempt)
+    count(this.#perAddress, networkOf(attempt.address))
   }
 
   /**
@@ -83,25 +81,16 @@ export class AttemptLimiter {
    * counts for the pair only: other clients at the address, who are in memory, still get tokens.
    */
   leaveOpen(attempt: Attempt): void {
-    this.#count(this.#perName, pairOf(attempt, networkOf(attempt.address)))
+    count(this.#perName, pairOf(attempt, networkOf(attempt.address)))
   }
+}
 
-  /** How many entries there are, at most twice the capacity. */
-  get size(): number {
-    return this.#perName.size + this.#perAddress.size
-  }
+function blockedMillis(windows: LRUCache<string, number>, key: string, max: number): number {
+  return (windows.get(key) ?? 0) < max ? 0 : windows.getRemainingTTL(key)
+}
 
-  #blockedUntil(window: Window | undefined, max: number): number {
-    return window === undefined || window.failures < max ? Number.NEGATIVE_INFINITY : window.endsAt
-  }
-
-  #count(windows: LRUCache<string, Window>, key: string): void {
-    const now = this.#clock.monotonic()
-    const window = windows.get(key)
-    const { failures, endsAt } =
-      window === undefined || window.endsAt <= now ? { failures: 0, endsAt: now + this.#windowMillis } : window
-    windows.set(key, { failures: failures + 1, endsAt })
-  }
+function count(windows: LRUCache<string, number>, key: string): void {
+  windows.set(key, (windows.get(key) ?? 0) + 1)
 }
 
 // A name that is cut off is longer than any client id, so it shares no count with one.

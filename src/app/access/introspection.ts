@@ -6,6 +6,7 @@
 import { DomainError } from '../../domain/errors.ts'
 import { authenticated, type IssuedAccessToken } from '../../domain/identities/authority.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
+import type { KeyRing } from '../../domain/keys/key-ring.ts'
 import type { IssuedTokenVerifier } from '../../domain/ports/verification.ts'
 import type { Replica } from '../replica/replica.ts'
 
@@ -35,9 +36,9 @@ export class Introspection {
    * @throws {DomainError} `storage_unavailable`.
    */
   async examine(token: string): Promise<Examined> {
-    const { replica, now } = this.#options
+    const { replica, verifier, now } = this.#options
     try {
-      const issued = await this.#verify(token)
+      const issued = await verifyWithNewestKeys(token, verifier, replica)
       const user = await this.#subjectOf(issued)
       authenticated(issued.credential, { user, ring: replica.keys().ring, now: now() })
       return { kind: 'active', issued }
@@ -55,23 +56,26 @@ export class Introspection {
     return examined.kind === 'active' ? examined.issued : undefined
   }
 
-  /** An unknown key may be a new one, so memory is refreshed once. */
-  async #verify(token: string): Promise<IssuedAccessToken> {
-    const { replica, verifier } = this.#options
-    try {
-      return await verifier.verify(token, replica.keys().ring)
-    } catch (error) {
-      if (!(error instanceof DomainError) || error.code !== 'token_key_unknown') throw error
-      await replica.confirm()
-      return await verifier.verify(token, replica.keys().ring)
-    }
-  }
-
   async #subjectOf({ subject }: IssuedAccessToken): Promise<ServiceUser | undefined> {
     const { replica } = this.#options
     const inMemory = await replica.identities.find(subject)
     if (inMemory?.enabled !== false) return inMemory
     await replica.confirm()
     return await replica.identities.find(subject)
+  }
+}
+
+/** Verifies a token. An unknown key may be a new one, so memory is refreshed once before the token is refused. */
+export async function verifyWithNewestKeys<Verified>(
+  token: string,
+  verifier: { verify(token: string, ring: KeyRing): Promise<Verified> },
+  replica: Pick<Replica, 'keys' | 'confirm'>,
+): Promise<Verified> {
+  try {
+    return await verifier.verify(token, replica.keys().ring)
+  } catch (error) {
+    if (!(error instanceof DomainError) || error.code !== 'token_key_unknown') throw error
+    await replica.confirm()
+    return await verifier.verify(token, replica.keys().ring)
   }
 }

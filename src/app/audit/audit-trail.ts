@@ -1,9 +1,9 @@
 /**
  * Writes refusals to the audit trail, asynchronously. The stores write changes, in the transaction of the change.
  *
- * Refusals are queued and written one after the other. Each kind of caller has its own rate limits and its own queue, so that no
- * kind can hide another (`refusal-limits.ts`). A refusal that exceeds them, or cannot be written, is dropped and counted. At
- * most once a minute, the count of each kind becomes an event.
+ * Refusals are queued and written one after the other. Each kind of caller has its own rate limits (`refusal-limits.ts`) and its own room in the
+ * queue, so that no kind can hide another. A refusal that exceeds them, or cannot be written, is dropped and counted. At most once a minute, the
+ * count of each kind becomes an event.
  */
 import type { AuditEntry, AuditEvent, AuditFilter, Omission } from '../../domain/audit.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
@@ -11,8 +11,8 @@ import type { AuditLog } from '../../domain/ports/audit.ts'
 import type { Page } from '../../domain/ports/page.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import type { Clock } from '../../domain/time.ts'
-import { OmissionCounter } from './omission-counter.ts'
-import { kindOf, REFUSAL_KINDS, type RefusalKind, RefusalLimits } from './refusal-limits.ts'
+import { networkOf } from '../access/rate-limits.ts'
+import { kindOf, type RefusalKind, RefusalLimits } from './refusal-limits.ts'
 
 /** How many refusals of a kind may wait to be written. */
 const MAX_WAITING = 1000
@@ -23,11 +23,12 @@ const REPORT_EVERY = 60_000
 /** The outcome of an event that stands for dropped refusals. */
 const OMITTED = 'OMITTED'
 
-/** What the trail needs. */
+/** How many sources of dropped refusals are counted separately, of a kind. Refusals of other sources count in the total only. */
+const MAX_SOURCES = 1000
+
 export interface AuditTrailOptions {
   readonly events: AuditLog
   readonly clock: Clock
-  /** The time of the instance. */
   readonly now: () => Date
   readonly log: Log
 }
@@ -39,28 +40,24 @@ interface Refusal {
   readonly omission?: Omission
 }
 
-/** The queue and the counter of one kind of caller. */
+/** One kind of caller: how many refusals wait to be written, and those that were dropped. */
 interface Lane {
-  readonly waiting: Refusal[]
-  readonly omissions: OmissionCounter
+  waiting: number
+  dropped: { count: number; since: Date; readonly sources: Map<string, number> } | undefined
 }
 
 export class AuditTrail {
   readonly #options: AuditTrailOptions
   readonly #limits: RefusalLimits
-  readonly #lanes: Readonly<Record<RefusalKind, Lane>>
-  /** The index of the kind whose turn it is. */
-  #turn = 0
+  readonly #lanes = new Map<RefusalKind, Lane>()
   readonly #throttle = new LogThrottle()
-  #writing: Promise<void> | undefined
+  #writing = Promise.resolve()
   #cancelReport: (() => void) | undefined
   #stopped = false
 
   constructor(options: AuditTrailOptions) {
     this.#options = options
     this.#limits = new RefusalLimits(options.clock)
-    const lane = (): Lane => ({ waiting: [], omissions: new OmissionCounter() })
-    this.#lanes = { caller: lane(), claimed_user: lane(), anonymous: lane() }
   }
 
   /** Newest first. @throws {DomainError} `storage_unavailable`. */
@@ -78,75 +75,78 @@ export class AuditTrail {
    * @param outcome The reason of the refusal.
    */
   refuse(entry: AuditEntry, outcome: string): void {
-    const kind = kindOf(entry)
-    const isFull = this.#lanes[kind].waiting.length >= MAX_WAITING
-    if (this.#stopped || isFull || !this.#limits.admits(entry)) this.#omit(kind, { entry, outcome })
-    else this.#enqueue(kind, { entry, outcome })
+    const lane = this.#laneOf(kindOf(entry))
+    const isFull = lane.waiting >= MAX_WAITING
+    if (this.#stopped || isFull || !this.#limits.admits(entry)) this.#drop(lane, { entry, outcome })
+    else this.#enqueue(lane, { entry, outcome })
   }
 
   /** Writes what is waiting, unless the database cannot be reached, and takes nothing more. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancelReport?.()
-    this.#reportOmissions()
+    this.#reportDropped()
     await this.#writing
   }
 
-  #enqueue(kind: RefusalKind, refusal: Refusal): void {
-    this.#lanes[kind].waiting.push(refusal)
-    this.#writing ??= this.#write()
+  #laneOf(kind: RefusalKind): Lane {
+    const lane = this.#lanes.get(kind) ?? { waiting: 0, dropped: undefined }
+    this.#lanes.set(kind, lane)
+    return lane
   }
 
-  async #write(): Promise<void> {
-    // The caller answers first.
-    await Promise.resolve()
-    for (let next = this.#next(); next !== undefined; next = this.#next()) {
-      const { kind, refusal } = next
-      try {
-        await this.#options.events.refuse(refusal.entry, refusal.outcome, refusal.omission)
-      } catch (error) {
-        const { clock, log } = this.#options
-        if (this.#throttle.admits(String(error), clock.monotonic())) {
-          log.warn({ err: error }, 'refused calls could not be written to the audit trail')
-        }
-        this.#omit(kind, refusal)
-        // The others would wait for the same database.
-        for (const kind of REFUSAL_KINDS) {
-          for (const refusal of this.#lanes[kind].waiting.splice(0)) this.#omit(kind, refusal)
-        }
-      }
+  #enqueue(lane: Lane, refusal: Refusal): void {
+    lane.waiting += 1
+    this.#writing = this.#writing.then(() => this.#write(lane, refusal))
+  }
+
+  async #write(lane: Lane, refusal: Refusal): Promise<void> {
+    const { events, clock, log } = this.#options
+    lane.waiting -= 1
+    try {
+      await events.refuse(refusal.entry, refusal.outcome, refusal.omission)
+    } catch (error) {
+      if (this.#throttle.admits(String(error), clock.monotonic()))
+        log.warn({ err: error }, 'refused calls could not be written to the audit trail')
+      this.#drop(lane, refusal)
     }
-    this.#writing = undefined
   }
 
-  /** One of each kind in turn. */
-  #next(): { readonly kind: RefusalKind; readonly refusal: Refusal } | undefined {
-    for (let tried = 0; tried < REFUSAL_KINDS.length; tried += 1) {
-      const kind = REFUSAL_KINDS[this.#turn % REFUSAL_KINDS.length] as RefusalKind
-      this.#turn += 1
-      const refusal = this.#lanes[kind].waiting.shift()
-      if (refusal !== undefined) return { kind, refusal }
-    }
-    return undefined
-  }
-
-  #omit(kind: RefusalKind, { entry, omission = { count: 1, since: this.#options.now() } }: Refusal): void {
-    this.#lanes[kind].omissions.add(entry, omission)
+  #drop(lane: Lane, { entry, omission }: Refusal): void {
+    const { count, since } = omission ?? { count: 1, since: this.#options.now() }
+    lane.dropped ??= { count: 0, since, sources: new Map() }
+    lane.dropped.count += count
+    const { sources } = lane.dropped
+    const source = JSON.stringify(sourceOf(entry))
+    if (sources.has(source) || sources.size < MAX_SOURCES) sources.set(source, (sources.get(source) ?? 0) + count)
     if (this.#stopped) return
     this.#cancelReport ??= this.#options.clock.after(REPORT_EVERY, () => {
       this.#cancelReport = undefined
-      this.#reportOmissions()
+      this.#reportDropped()
     })
   }
 
-  /** Logs the counts of dropped refusals, and queues an event for each, whatever the limit of the queue. */
-  #reportOmissions(): void {
-    for (const kind of REFUSAL_KINDS) {
-      const omitted = this.#lanes[kind].omissions.drain()
-      if (omitted === undefined) continue
-      const { entry, omission } = omitted
-      this.#options.log.warn({ kind, dropped: omission.count }, 'refused calls were not written to the audit trail')
-      this.#enqueue(kind, { entry, outcome: OMITTED, omission })
+  /** Logs the counts of dropped refusals, and queues an event for each with the source of most, whatever the limit of the queue. */
+  #reportDropped(): void {
+    for (const [kind, lane] of this.#lanes) {
+      if (lane.dropped === undefined) continue
+      const { count, since, sources } = lane.dropped
+      lane.dropped = undefined
+      this.#options.log.warn({ kind, dropped: count }, 'refused calls were not written to the audit trail')
+      const [most = '{}'] = [...sources].sort(([, a], [, b]) => b - a)[0] ?? []
+      const entry = { actor: '', resource: '', ...JSON.parse(most), action: 'audit/omitted', requestId: '' }
+      this.#enqueue(lane, { entry, outcome: OMITTED, omission: { count, since } })
     }
+  }
+}
+
+/** The user or the address, without what was asked for. */
+function sourceOf(entry: AuditEntry): Pick<AuditEntry, 'actor' | 'resource' | 'clientAddress'> {
+  const { actor, resource, clientAddress = '' } = entry
+  const network = networkOf(clientAddress)
+  return {
+    actor,
+    resource: kindOf(entry) === 'claimed_user' ? resource : '',
+    clientAddress: network.includes(':') ? `${network}::/64` : network,
   }
 }

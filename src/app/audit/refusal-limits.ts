@@ -6,15 +6,13 @@
  */
 import { ANONYMOUS, type AuditEntry } from '../../domain/audit.ts'
 import type { Clock } from '../../domain/time.ts'
-import { networkOf } from '../access/network.ts'
-import { type RateLimit, TokenBuckets } from '../access/token-buckets.ts'
+import { networkOf, type RateLimit, TokenBuckets } from '../access/rate-limits.ts'
 
 /**
  * Who was refused: a caller who has proved who it is, an anonymous one who tried to be a user that exists, or any other
  * anonymous one.
  */
-export const REFUSAL_KINDS = ['caller', 'claimed_user', 'anonymous'] as const
-export type RefusalKind = (typeof REFUSAL_KINDS)[number]
+export type RefusalKind = 'caller' | 'claimed_user' | 'anonymous'
 
 /** Which kind of refusal it is. */
 export function kindOf({ actor, resource }: AuditEntry): RefusalKind {
@@ -43,49 +41,44 @@ const LIMITS = {
 /** How many sources each limit remembers. */
 const MAX_SOURCES = 10_000
 
+type Source = readonly [limit: keyof typeof LIMITS, source: string]
+
 export class RefusalLimits {
-  readonly #buckets: Readonly<Record<keyof typeof LIMITS, TokenBuckets>>
+  readonly #buckets: ReadonlyMap<string, TokenBuckets>
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
-    const bucketsFor = (limit: RateLimit) => new TokenBuckets({ ...limit, clock, capacity: MAX_SOURCES })
-    this.#buckets = {
-      caller: bucketsFor(LIMITS.caller),
-      address: bucketsFor(LIMITS.address),
-      anonymous: bucketsFor(LIMITS.anonymous),
-      userAtAddress: bucketsFor(LIMITS.userAtAddress),
-      user: bucketsFor(LIMITS.user),
-      usersAtAddress: bucketsFor(LIMITS.usersAtAddress),
-      users: bucketsFor(LIMITS.users),
-    }
+    const buckets = Object.entries(LIMITS).map(
+      ([name, limit]) => [name, new TokenBuckets({ ...limit, clock, capacity: MAX_SOURCES })] as const,
+    )
+    this.#buckets = new Map(buckets)
   }
 
   /** Whether a refusal may be written; it counts if it may. */
   admits(entry: AuditEntry): boolean {
-    const sources = this.#sourcesOf(entry)
-    if (!sources.every(([buckets, source]) => buckets.has(source))) return false
-    for (const [buckets, source] of sources) buckets.take(source)
+    const sources = sourcesOf(entry)
+    if (!sources.every(([limit, source]) => this.#buckets.get(limit)?.has(source))) return false
+    for (const [limit, source] of sources) this.#buckets.get(limit)?.take(source)
     return true
   }
+}
 
-  #sourcesOf(entry: AuditEntry): readonly (readonly [TokenBuckets, string])[] {
-    const { caller, address, anonymous, userAtAddress, user, usersAtAddress, users } = this.#buckets
-    const { actor, resource, clientAddress = '' } = entry
-    const network = networkOf(clientAddress)
-    switch (kindOf(entry)) {
-      case 'caller':
-        return [[caller, actor]]
-      case 'claimed_user':
-        return [
-          [userAtAddress, `${resource} ${network}`],
-          [user, resource],
-          [usersAtAddress, network],
-          [users, ''],
-        ]
-      case 'anonymous':
-        return [
-          [address, network],
-          [anonymous, ''],
-        ]
-    }
+function sourcesOf(entry: AuditEntry): readonly Source[] {
+  const { actor, resource, clientAddress = '' } = entry
+  const network = networkOf(clientAddress)
+  switch (kindOf(entry)) {
+    case 'caller':
+      return [['caller', actor]]
+    case 'claimed_user':
+      return [
+        ['userAtAddress', `${resource} ${network}`],
+        ['user', resource],
+        ['usersAtAddress', network],
+        ['users', ''],
+      ]
+    case 'anonymous':
+      return [
+        ['address', network],
+        ['anonymous', ''],
+      ]
   }
 }

@@ -23,9 +23,8 @@ import type { ConsoleSecrets } from '../../domain/integrity.ts'
 import type { ConsoleStore } from '../../domain/ports/console.ts'
 import type { IdentityStore } from '../../domain/ports/identities.ts'
 import type { Clock } from '../../domain/time.ts'
-import { assertMayTry } from '../access/access.ts'
 import type { AttemptLimiter } from '../access/attempt-limiter.ts'
-import { type RateLimit, TokenBuckets } from '../access/token-buckets.ts'
+import { type RateLimit, TokenBuckets } from '../access/rate-limits.ts'
 import { sessionResource, userResource } from '../audit/audit-resources.ts'
 import type { AuditTrail } from '../audit/audit-trail.ts'
 import type { Replica } from '../replica/replica.ts'
@@ -49,7 +48,7 @@ export interface ConsoleSessionsOptions {
   readonly secrets: ConsoleSecrets
   readonly replica: Pick<Replica, 'guard' | 'assertPrimary' | 'isStandby' | 'keys'>
   /** Counts failed authentications, here and elsewhere. */
-  readonly attempts: Pick<AttemptLimiter, 'blockedForSeconds' | 'fail'>
+  readonly attempts: Pick<AttemptLimiter, 'assertMayTry' | 'fail'>
   readonly audit: Pick<AuditTrail, 'refuse'>
   /** A new random UUID. */
   readonly newId: () => string
@@ -119,7 +118,7 @@ export class ConsoleSessions {
   async open(code: string, request: BrowserRequest): Promise<OpenedSession> {
     const { attempts, audit, digest } = this.#options
     const attempt = { name: digest(code), address: request.clientAddress }
-    assertMayTry(attempt, attempts)
+    attempts.assertMayTry(attempt)
     try {
       return await this.#open(code, request)
     } catch (error) {
@@ -189,12 +188,10 @@ export class ConsoleSessions {
 
   /** Counts an attempt. @throws {DomainError} `console_limit_reached`. */
   #assertMaySignIn(userId: string): void {
-    if (!this.#rate.has(userId)) {
-      throw new DomainError('console_limit_reached', 'too many sign-ins of this user: try again later', {
-        metadata: { retry_after_seconds: String(Math.ceil(1 / SIGN_INS.perSecond)) },
-      })
-    }
-    this.#rate.take(userId)
+    if (this.#rate.take(userId)) return
+    throw new DomainError('console_limit_reached', 'too many sign-ins of this user: try again later', {
+      metadata: { retry_after_seconds: String(Math.ceil(1 / SIGN_INS.perSecond)) },
+    })
   }
 
   async #startSession(

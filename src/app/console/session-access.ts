@@ -20,7 +20,7 @@ import type { ConsoleStore } from '../../domain/ports/console.ts'
 import type { IdentityStore } from '../../domain/ports/identities.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import { after } from '../../domain/time.ts'
-import { type AuthenticatedCaller, assertMayTry } from '../access/access.ts'
+import type { AuthenticatedCaller } from '../access/access.ts'
 import type { AttemptLimiter } from '../access/attempt-limiter.ts'
 import type { Replica } from '../replica/replica.ts'
 
@@ -34,7 +34,7 @@ export interface SessionAccessOptions {
   readonly users: Pick<IdentityStore, 'findUser'>
   readonly secrets: Pick<ConsoleSecrets, 'hashCookie'>
   /** Counts failed authentications, here and elsewhere. */
-  readonly attempts: Pick<AttemptLimiter, 'blockedForSeconds' | 'fail'>
+  readonly attempts: Pick<AttemptLimiter, 'assertMayTry' | 'fail'>
   /** The SHA-256 of a text, as a text. */
   readonly digest: (text: string) => string
   /** By it sessions are judged on a standby, whose clock has not dated them. */
@@ -85,7 +85,7 @@ export class SessionAccess {
     const hash = secrets.hashCookie(cookie)
     if (hash === undefined) {
       const attempt = { name: digest(cookie), address }
-      assertMayTry(attempt, attempts)
+      attempts.assertMayTry(attempt)
       attempts.fail(attempt)
       throw invalidSession()
     }

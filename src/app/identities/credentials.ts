@@ -29,7 +29,7 @@ import { existingUser, type ServiceUser } from '../../domain/identities/service-
 import type { ClientSecrets } from '../../domain/integrity.ts'
 import type { IdentityStore } from '../../domain/ports/identities.ts'
 import type { ChangeMoment, Clock } from '../../domain/time.ts'
-import { type RateLimit, TokenBuckets } from '../access/token-buckets.ts'
+import { type RateLimit, TokenBuckets } from '../access/rate-limits.ts'
 import { userResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 
@@ -214,14 +214,12 @@ export class Credentials {
 
   /** Counts a change. @throws {DomainError} `self_service_limit_reached`. */
   #assertMayChangeItself(userId: string): void {
-    if (!this.#selfService.has(userId)) {
-      throw new DomainError(
-        'self_service_limit_reached',
-        'you have changed your own secrets too often: try again later, or let an administrator do it',
-        { metadata: { retry_after_seconds: String(Math.ceil(1 / SELF_SERVICE.perSecond)) } },
-      )
-    }
-    this.#selfService.take(userId)
+    if (this.#selfService.take(userId)) return
+    throw new DomainError(
+      'self_service_limit_reached',
+      'you have changed your own secrets too often: try again later, or let an administrator do it',
+      { metadata: { retry_after_seconds: String(Math.ceil(1 / SELF_SERVICE.perSecond)) } },
+    )
   }
 }
 

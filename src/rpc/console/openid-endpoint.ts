@@ -6,7 +6,6 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { codeToHttpStatus } from '@connectrpc/connect/protocol-connect'
-import { assertMayTry } from '../../app/access/access.ts'
 import type { AttemptLimiter } from '../../app/access/attempt-limiter.ts'
 import type { AuditTrail } from '../../app/audit/audit-trail.ts'
 import { SIGN_IN } from '../../app/console/console-sessions.ts'
@@ -31,7 +30,7 @@ const RETURNS = { maxRunning: 10, maxWaiting: 50, refusal: databaseBusy }
 export interface OpenIdEndpointOptions {
   readonly provider: OpenIdProvider
   readonly people: Pick<People, 'signIn'>
-  readonly attempts: Pick<AttemptLimiter, 'blockedForSeconds' | 'fail'>
+  readonly attempts: Pick<AttemptLimiter, 'assertMayTry' | 'fail'>
   readonly audit: Pick<AuditTrail, 'refuse'>
   /** The SHA-256 of a text, as a text. */
   readonly digest: (text: string) => string
@@ -78,7 +77,7 @@ export function openIdEndpoint(options: OpenIdEndpointOptions): OpenIdAnswers {
     const attempt = departures.read(req.headers.cookie)
     if (attempt === undefined) throw new DomainError('sign_in_failed', 'the sign-in took too long, or began elsewhere')
     const from = { name: digest(attempt.state), address }
-    assertMayTry(from, attempts)
+    attempts.assertMayTry(from)
     const query = (req.url ?? '').replace(/^[^?]*/, '')
     try {
       return await returns.run(() => provider.finish(query, attempt))

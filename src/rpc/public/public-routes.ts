@@ -8,7 +8,7 @@ import { file_google_rpc_error_details } from '../../../gen/google/rpc/error_det
 import { Health } from '../../../gen/grpc/health/v1/health_pb.js'
 import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.js'
 import { ConsoleService } from '../../../gen/iam/console/v2/console_service_pb.js'
-import { networkOf } from '../../app/access/network.ts'
+import { networkOf } from '../../app/access/rate-limits.ts'
 import type { Log, RequestContext } from '../../domain/ports/runtime.ts'
 import { unavailable } from '../messages/errors.ts'
 import { requestOf, translateErrors } from '../protocol/call-context.ts'
