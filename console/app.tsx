@@ -5,21 +5,22 @@ import type { ComponentType } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Permission } from '../src/domain/identities/permission.ts'
 import { AuditPage } from './audit/audit-page.tsx'
+import { formatLength } from './format/text.ts'
 import { InstancePage } from './instance/instance-page.tsx'
 import { IssuerPage } from './issuers/issuer-page.tsx'
 import { IssuersPage } from './issuers/issuers-page.tsx'
 import { KeysPage } from './keys/keys-page.tsx'
-import { Patterns } from './keys/patterns.tsx'
-import { followInstance, outage, version } from './live/instance.ts'
-import { OutageBanner } from './live/outage-banner.tsx'
+import { Patterns } from './keys/legend.tsx'
+import { now } from './live/clock.ts'
+import { followInstance, heardAt, instance, outage, version } from './live/instance.ts'
 import { linkTo, route } from './navigation/route.ts'
-import { ErrorBoundary } from './parts/error-boundary.tsx'
 import { Icon, type IconName } from './parts/icon.tsx'
+import { sentence } from './parts/notice.tsx'
+import { ErrorBoundary } from './parts/page.tsx'
 import { ProjectPage } from './projects/project-page.tsx'
 import { ProjectsPage } from './projects/projects-page.tsx'
+import { NoRightsPage, SignInPage, SignOutFailedPage, UnreachablePage } from './session/entry-pages.tsx'
 import { may, type SignedIn, session, signOut, updatePermissions } from './session/session.ts'
-import { SignInPage } from './session/sign-in-page.tsx'
-import { NoRightsPage, SignOutFailedPage, UnreachablePage } from './session/trouble-pages.tsx'
 import { TokensPage } from './tokens/tokens-page.tsx'
 import { UserPage } from './users/user-page.tsx'
 import { UsersPage } from './users/users-page.tsx'
@@ -27,9 +28,8 @@ import { WebhookPage } from './webhooks/webhook-page.tsx'
 import { WebhooksPage } from './webhooks/webhooks-page.tsx'
 
 interface Place {
-  readonly segment: string
+  readonly segment: IconName
   readonly name: string
-  readonly icon: IconName
   /** Without it, the place is not offered. */
   readonly permission?: Permission
   readonly Page: ComponentType
@@ -38,42 +38,20 @@ interface Place {
 }
 
 const PLACES: readonly Place[] = [
-  { segment: 'keys', name: 'Keys', icon: 'keys', permission: 'iam.web_key.read', Page: KeysPage },
-  {
-    segment: 'users',
-    name: 'Service users',
-    icon: 'users',
-    permission: 'iam.user.read',
-    Page: UsersPage,
-    Item: UserPage,
-  },
-  {
-    segment: 'projects',
-    name: 'Projects',
-    icon: 'projects',
-    permission: 'iam.project.read',
-    Page: ProjectsPage,
-    Item: ProjectPage,
-  },
+  { segment: 'keys', name: 'Keys', permission: 'iam.web_key.read', Page: KeysPage },
+  { segment: 'users', name: 'Service users', permission: 'iam.user.read', Page: UsersPage, Item: UserPage },
+  { segment: 'projects', name: 'Projects', permission: 'iam.project.read', Page: ProjectsPage, Item: ProjectPage },
   {
     segment: 'issuers',
     name: 'Trusted issuers',
-    icon: 'issuers',
     permission: 'iam.trusted_issuer.read',
     Page: IssuersPage,
     Item: IssuerPage,
   },
-  {
-    segment: 'webhooks',
-    name: 'Webhooks',
-    icon: 'webhooks',
-    permission: 'iam.webhook.read',
-    Page: WebhooksPage,
-    Item: WebhookPage,
-  },
-  { segment: 'audit', name: 'Audit trail', icon: 'audit', permission: 'iam.audit.read', Page: AuditPage },
-  { segment: 'tokens', name: 'Tokens', icon: 'tokens', Page: TokensPage },
-  { segment: 'instance', name: 'Instance', icon: 'instance', permission: 'iam.instance.read', Page: InstancePage },
+  { segment: 'webhooks', name: 'Webhooks', permission: 'iam.webhook.read', Page: WebhooksPage, Item: WebhookPage },
+  { segment: 'audit', name: 'Audit trail', permission: 'iam.audit.read', Page: AuditPage },
+  { segment: 'tokens', name: 'Tokens', Page: TokensPage },
+  { segment: 'instance', name: 'Instance', permission: 'iam.instance.read', Page: InstancePage },
 ]
 
 export function App() {
@@ -112,9 +90,9 @@ function Frame({ user }: { readonly user: SignedIn }) {
             <Icon name="keys" /> Keyturn
           </a>
           <nav class="nav" aria-label="Console">
-            {places.map(({ segment: to, name, icon }) => (
+            {places.map(({ segment: to, name }) => (
               <a key={to} href={linkTo([to])} {...(to === segment ? { 'aria-current': 'page' as const } : {})}>
-                <Icon name={icon} /> {name}
+                <Icon name={to} /> {name}
               </a>
             ))}
           </nav>
@@ -155,6 +133,30 @@ function NotFound() {
         <a href={linkTo([])}>To the keys</a>
       </p>
     </>
+  )
+}
+
+/** Says that the server or its database cannot be reached, and how old is what is shown. */
+function OutageBanner() {
+  const failure = outage.value
+  // The time that passes is that of this machine: the server cannot be asked.
+  const age = now.value > 0 ? Date.now() - heardAt.value : 0
+  if (failure === undefined) return <NotReady />
+  return (
+    <div class="banner" role="alert">
+      {sentence(failure.message)} {heardAt.value > 0 && `What is shown is ${formatLength(age)} old.`}
+    </div>
+  )
+}
+
+/** The replica answers, and says that it cannot serve. */
+function NotReady() {
+  const replica = instance.value?.replica
+  if (replica === undefined || replica.ready) return null
+  return (
+    <div class="banner" role="alert">
+      This replica is not ready: {sentence(replica.reason)}
+    </div>
   )
 }
 

@@ -15,8 +15,7 @@ import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { ClientCertificateService } from '../../gen/iam/user/v2/client_certificate_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
-import { noteEndOfSession } from '../session/session.ts'
-import { BACKGROUND, HEADER, PERSON } from './console-header.ts'
+import { BACKGROUND, HEADER, noteEndOfSession, PERSON } from '../session/session.ts'
 
 /** Options of a call that the page makes by itself. */
 export const IN_BACKGROUND: CallOptions = { headers: { [HEADER]: BACKGROUND } }

@@ -47,10 +47,7 @@ async function userIdIn(text: string, options: CallOptions): Promise<string> {
   const [, id] = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:@|$)/i.exec(text) ?? []
   if (id !== undefined || NO_USERS.includes(text)) return id?.toLowerCase() ?? text
   const [, search = text, project = ''] = /^(.+)@([^@]+)$/.exec(text) ?? []
-  const all = await everyItemOf(async (page) => {
-    const { serviceUsers: items, nextPageToken } = await serviceUsers.listServiceUsers({ search, ...page }, options)
-    return { items, nextPageToken }
-  })
+  const all = await everyItemOf('serviceUsers', (page) => serviceUsers.listServiceUsers({ search, ...page }, options))
   const named = all.filter(
     ({ name, clientId }) => name === text || (name === search && clientId.endsWith(`@${project}`)),
   )

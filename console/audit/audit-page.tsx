@@ -4,21 +4,16 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type { AuditEvent } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { auditTrail } from '../api/clients.ts'
-import { formatExactly, formatToTheSecond, millisecondsOf } from '../format/moment.ts'
-import { shortened } from '../format/shortened.ts'
+import { formatExactly, formatToTheSecond, millisecondsOf, shortened } from '../format/text.ts'
 import { now } from '../live/clock.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { changeQuery, linkTo, route } from '../navigation/route.ts'
 import { Copyable } from '../parts/copyable.tsx'
-import { type Column, DataTable } from '../parts/data-table.tsx'
-import { Field } from '../parts/field.tsx'
-import { LoadedView } from '../parts/loaded-view.tsx'
-import { PageHeading } from '../parts/page-heading.tsx'
-import { Pager } from '../parts/pager.tsx'
+import { type Column, Listing, PAGE_SIZE } from '../parts/data-table.tsx'
+import { Field } from '../parts/fields.tsx'
+import { PageHeading } from '../parts/page.tsx'
 import { type AuditFilter, filterOf, requestOf } from './audit-filter.ts'
 import { ExportButtons } from './export-buttons.tsx'
-
-const PAGE_SIZE = 50
 
 export function AuditPage() {
   const { query } = route.value
@@ -26,8 +21,11 @@ export function AuditPage() {
   const pageToken = query.get('page') ?? ''
   const loaded = useLoaded(
     `audit ${JSON.stringify(filter)} ${pageToken}`,
-    async (options) =>
-      auditTrail.listAuditEvents({ ...(await requestOf(filter, options)), pageSize: PAGE_SIZE, pageToken }, options),
+    async (options) => {
+      const request = { ...(await requestOf(filter, options)), pageSize: PAGE_SIZE, pageToken }
+      const { events: rows, nextPageToken } = await auditTrail.listAuditEvents(request, options)
+      return { rows, nextPageToken }
+    },
     // Refusals make no new version.
     { isPeriodic: true },
   )
@@ -39,34 +37,24 @@ export function AuditPage() {
       <section class="card audit" aria-label="Events">
         <Filters filter={filter} />
         <div class="listing">
-          <LoadedView loaded={loaded}>
-            {({ events, nextPageToken }) => (
-              <>
-                <DataTable
-                  caption="Events, newest first"
-                  columns={COLUMNS}
-                  rows={events}
-                  keyOf={({ eventId }) => eventId}
-                  empty="No event fits."
-                />
-                <Pager pageToken={pageToken} nextPageToken={nextPageToken} />
-              </>
-            )}
-          </LoadedView>
+          <Listing
+            caption="Events, newest first"
+            columns={COLUMNS}
+            loaded={loaded}
+            keyOf={({ eventId }) => eventId}
+            empty="No event fits."
+          />
         </div>
       </section>
     </>
   )
 }
 
-const MOMENTS = [
-  { name: 'from', label: 'From' },
-  { name: 'to', label: 'Before' },
-] as const
-
-const TEXTS = [
-  { name: 'actor', label: 'Actor', hint: 'a user, system or anonymous' },
-  { name: 'resource', label: 'Resource', hint: 'for example users/NAME' },
+const FILTERS = [
+  { name: 'from', label: 'From', type: 'datetime-local' },
+  { name: 'to', label: 'Before', type: 'datetime-local' },
+  { name: 'actor', label: 'Actor', type: 'text', placeholder: 'a user, system or anonymous' },
+  { name: 'resource', label: 'Resource', type: 'text', placeholder: 'for example users/NAME' },
 ] as const
 
 function Filters({ filter }: { readonly filter: AuditFilter }) {
@@ -78,16 +66,15 @@ function Filters({ filter }: { readonly filter: AuditFilter }) {
         event.preventDefault()
         const values = new FormData(event.currentTarget)
         changeQuery({
-          ...Object.fromEntries([...MOMENTS, ...TEXTS].map(({ name }) => [name, String(values.get(name) ?? '')])),
+          ...Object.fromEntries(FILTERS.map(({ name }) => [name, String(values.get(name) ?? '')])),
           page: '',
         })
       }}
     >
-      {MOMENTS.map(({ name, label }) => (
-        <FilterField key={name} label={label} value={filter[name]} name={name} type="datetime-local" />
-      ))}
-      {TEXTS.map(({ name, label, hint }) => (
-        <FilterField key={name} label={label} value={filter[name]} name={name} type="text" hint={hint} />
+      {FILTERS.map(({ label, ...input }) => (
+        <Field key={input.name} label={label}>
+          {(id) => <FilterInput id={id} value={filter[input.name]} {...input} />}
+        </Field>
       ))}
       <div class="page-actions">
         <button type="submit" class="button">
@@ -106,32 +93,22 @@ function Filters({ filter }: { readonly filter: AuditFilter }) {
   )
 }
 
-interface FilterFieldProps {
+interface FilterInputProps {
+  readonly id: string
   readonly name: keyof AuditFilter
-  readonly label: string
   readonly type: 'datetime-local' | 'text'
+  readonly placeholder?: string
   readonly value: string
-  readonly hint?: string
 }
 
 /** It keeps the focus when the filters are applied, and follows the address. */
-function FilterField({ name, label, type, value, hint = '' }: FilterFieldProps) {
+function FilterInput({ value, type, ...others }: FilterInputProps) {
   const input = useRef<HTMLInputElement>(null)
   useEffect(() => {
     if (input.current !== null) input.current.value = value
   }, [value])
-  const shared = { ref: input, name, autocomplete: 'off', defaultValue: value } as const
-  return (
-    <Field label={label}>
-      {(id) =>
-        type === 'text' ? (
-          <input id={id} type="text" placeholder={hint} {...shared} />
-        ) : (
-          <input id={id} type="datetime-local" {...shared} />
-        )
-      }
-    </Field>
-  )
+  // Preact types each kind of input by itself.
+  return <input {...others} ref={input} type={type as 'text'} autocomplete="off" defaultValue={value} />
 }
 
 const COLUMNS: readonly Column<AuditEvent>[] = [

@@ -50,13 +50,12 @@ export function ExportButtons({ filter }: { readonly filter: AuditFilter }) {
 }
 
 /** Only the first page is caused by a person: an export must not keep a session in use. */
-function eventsOf(filter: AuditFilter, signal: AbortSignal) {
-  return pagesOf(async (page) => {
+async function* eventsOf(filter: AuditFilter, signal: AbortSignal) {
+  const pages = pagesOf(async (page) => {
     const options = { signal, ...(page.pageToken === '' ? {} : IN_BACKGROUND) }
-    const request = { ...(await requestOf(filter, options)), ...page }
-    const { events: items, nextPageToken } = await auditTrail.listAuditEvents(request, options)
-    return { items, nextPageToken }
+    return auditTrail.listAuditEvents({ ...(await requestOf(filter, options)), ...page }, options)
   })
+  for await (const { events } of pages) yield events
 }
 
 function save(content: Blob, name: string): void {

@@ -2,15 +2,13 @@
  * The instance: the replica that answers and the others, the database, master keys, settings, and who is
  * signed in at the console.
  */
-import type { ComponentChildren } from 'preact'
 import type { Instance, MasterKey, Setting } from '../../gen/iam/instance/v2/instance_service_pb.js'
-import { formatDistance, formatRoughly, millisecondsOf } from '../format/moment.ts'
+import { formatDistance, formatRoughly, millisecondsOf } from '../format/text.ts'
 import { now } from '../live/clock.ts'
 import { instance } from '../live/instance.ts'
-import { CardSection } from '../parts/card-section.tsx'
 import { type Column, DataTable } from '../parts/data-table.tsx'
 import { Notice, sentence } from '../parts/notice.tsx'
-import { PageHeading } from '../parts/page-heading.tsx'
+import { CardSection, Fact, PageHeading } from '../parts/page.tsx'
 import { When } from '../parts/when.tsx'
 import { may } from '../session/session.ts'
 import { ReplicasSection } from './replicas-section.tsx'
@@ -30,23 +28,11 @@ export function InstancePage() {
           <Overview instance={value} />
           <ReplicasSection instance={value} />
           <CardSection id="master-keys" title="Master keys">
-            <DataTable
-              caption="Master keys"
-              columns={MASTER_KEYS}
-              rows={value.masterKeys}
-              keyOf={({ id }) => id}
-              empty="None."
-            />
+            <DataTable caption="Master keys" columns={MASTER_KEYS} rows={value.masterKeys} keyOf={({ id }) => id} />
           </CardSection>
           {may('iam.session.read') && <SessionsSection />}
           <CardSection id="settings" title="Settings of this replica">
-            <DataTable
-              caption="Settings"
-              columns={SETTINGS}
-              rows={value.settings}
-              keyOf={({ name }) => name}
-              empty="None."
-            />
+            <DataTable caption="Settings" columns={SETTINGS} rows={value.settings} keyOf={({ name }) => name} />
           </CardSection>
         </>
       )}
@@ -61,7 +47,7 @@ function Overview({ instance: { version, changeDate, replica, database } }: { re
     <section class="card" aria-label="Overview">
       {replica?.warnings.map((warning) => (
         <Notice key={warning} kind="warning">
-          <p>{sentence(warning)}</p>
+          {sentence(warning)}
         </Notice>
       ))}
       <div class="two-columns">
@@ -70,7 +56,7 @@ function Overview({ instance: { version, changeDate, replica, database } }: { re
           <dl class="facts">
             <Fact name="Version">{String(version)}</Fact>
             <Fact name="Last change">
-              <When at={millisecondsOf(changeDate)} otherwise="none yet" />
+              <When at={changeDate} otherwise="none yet" />
             </Fact>
             <Fact name="Database">PostgreSQL {database?.postgresqlVersion}</Fact>
             <Fact name="Its clock">{offsetOf(preciseLengthOf(database?.clockOffset))}</Fact>
@@ -102,15 +88,6 @@ function Overview({ instance: { version, changeDate, replica, database } }: { re
         </div>
       </div>
     </section>
-  )
-}
-
-function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   )
 }
 

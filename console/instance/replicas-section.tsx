@@ -2,10 +2,9 @@
  * The replicas of the instance: which run, whether each can serve, and whether it has the newest changes.
  */
 import { type Instance, type Replica, ReplicaPresence } from '../../gen/iam/instance/v2/instance_service_pb.js'
-import { millisecondsOf } from '../format/moment.ts'
-import { shortened } from '../format/shortened.ts'
-import { CardSection } from '../parts/card-section.tsx'
+import { shortened } from '../format/text.ts'
 import { type Column, DataTable } from '../parts/data-table.tsx'
+import { CardSection } from '../parts/page.tsx'
 import { Distance } from '../parts/when.tsx'
 
 export function ReplicasSection({ instance }: { readonly instance: Instance }) {
@@ -27,8 +26,8 @@ export function ReplicasSection({ instance }: { readonly instance: Instance }) {
     { name: 'Keyturn', cell: ({ keyturnVersion }) => keyturnVersion },
     { name: 'Version', cell: ({ version }) => String(version) },
     { name: 'Lacks', cell: (replica) => lackOf(replica, instance.version) },
-    { name: 'Started', cell: ({ startDate }) => <Distance at={millisecondsOf(startDate)} /> },
-    { name: 'Last seen', cell: ({ lastSeenDate }) => <Distance at={millisecondsOf(lastSeenDate)} /> },
+    { name: 'Started', cell: ({ startDate }) => <Distance at={startDate} /> },
+    { name: 'Last seen', cell: ({ lastSeenDate }) => <Distance at={lastSeenDate} /> },
   ]
   return (
     <CardSection id="replicas" title="Replicas">

@@ -2,31 +2,24 @@
  * Who is signed in at the console.
  */
 import type { CallOptions } from '@connectrpc/connect'
-import { useState } from 'preact/hooks'
 import type { Session } from '../../gen/iam/console/v2/console_service_pb.js'
 import { consoleService, serviceUsers } from '../api/clients.ts'
 import { everyItemOf } from '../api/every-page.ts'
-import { millisecondsOf } from '../format/moment.ts'
-import { shortened } from '../format/shortened.ts'
+import { shortened } from '../format/text.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { linkTo } from '../navigation/route.ts'
-import { CardSection } from '../parts/card-section.tsx'
-import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
-import { actionColumn, type Column, DataTable } from '../parts/data-table.tsx'
+import { type Column, DataTable, type Removal } from '../parts/data-table.tsx'
 import { LoadedView } from '../parts/loaded-view.tsx'
 import { Notice } from '../parts/notice.tsx'
+import { CardSection } from '../parts/page.tsx'
 import { Distance, When } from '../parts/when.tsx'
 import { may } from '../session/session.ts'
 
 export function SessionsSection() {
-  const [revoked, setRevoked] = useState<Session>()
   const loaded = useLoaded(
     'sessions',
     async (options) => {
-      const sessions = await everyItemOf(async (page) => {
-        const { sessions: items, nextPageToken } = await consoleService.listSessions(page, options)
-        return { items, nextPageToken }
-      })
+      const sessions = await everyItemOf('sessions', (page) => consoleService.listSessions(page, options))
       return { sessions, names: await namesOf(sessions, options) }
     },
     { isPeriodic: true },
@@ -48,14 +41,9 @@ export function SessionsSection() {
         ),
     },
     { name: 'Address', cell: ({ clientAddress }) => clientAddress || '–' },
-    { name: 'Signed in', cell: ({ creationDate }) => <When at={millisecondsOf(creationDate)} /> },
-    { name: 'Last use', cell: ({ lastUseDate }) => <Distance at={millisecondsOf(lastUseDate)} /> },
-    { name: 'Ends', cell: ({ expirationDate }) => <When at={millisecondsOf(expirationDate)} /> },
-    actionColumn<Session>('Revoke', {
-      isShown: may('iam.session.delete'),
-      labelOf: (session) => `Revoke ${describe(session)}`,
-      onClick: (session) => setRevoked(session),
-    }),
+    { name: 'Signed in', cell: ({ creationDate }) => <When at={creationDate} /> },
+    { name: 'Last use', cell: ({ lastUseDate }) => <Distance at={lastUseDate} /> },
+    { name: 'Ends', cell: ({ expirationDate }) => <When at={expirationDate} /> },
   ]
   return (
     <CardSection id="sessions" title="Sessions of the console">
@@ -64,10 +52,8 @@ export function SessionsSection() {
           <div class="stack">
             {sessions.some(({ unreadable }) => unreadable) && (
               <Notice kind="danger">
-                <p>
-                  A session that is unreadable was not written by Keyturn as it is in the database. It signs no browser
-                  in. Find out who wrote to the database, and revoke it.
-                </p>
+                A session that is unreadable was not written by Keyturn as it is in the database. It signs no browser
+                in. Find out who wrote to the database, and revoke it.
               </Notice>
             )}
             <DataTable
@@ -75,28 +61,24 @@ export function SessionsSection() {
               columns={columns}
               rows={sessions}
               keyOf={({ sessionId }) => sessionId}
-              empty="None."
+              removal={may('iam.session.delete') && REVOCATION}
             />
           </div>
         )}
       </LoadedView>
-      {revoked !== undefined && (
-        <ConfirmDialog
-          title="Revoke the session?"
-          verb="Revoke"
-          isDangerous
-          onClose={() => setRevoked(undefined)}
-          change={() => consoleService.revokeSession({ sessionId: revoked.sessionId })}
-        >
-          <p>
-            {revoked.unreadable
-              ? 'It leaves the list. It signs no browser in now either.'
-              : 'The browser is signed out, on every replica at once. It may be the one in which you read this.'}
-          </p>
-        </ConfirmDialog>
-      )}
     </CardSection>
   )
+}
+
+const REVOCATION: Removal<Session> = {
+  verb: 'Revoke',
+  labelOf: (session) => `Revoke ${describe(session)}`,
+  titleOf: () => 'Revoke the session?',
+  consequenceOf: ({ unreadable }) =>
+    unreadable
+      ? 'It leaves the list. It signs no browser in now either.'
+      : 'The browser is signed out, on every replica at once. It may be the one in which you read this.',
+  remove: ({ sessionId }) => consoleService.revokeSession({ sessionId }),
 }
 
 function describe({ userId, sessionId, clientAddress, unreadable }: Session): string {

@@ -1,53 +1,40 @@
 /**
  * One trusted issuer: its keys, and how fetching them goes.
  */
-import { Code, ConnectError } from '@connectrpc/connect'
-import { useState } from 'preact/hooks'
 import type { TrustedIssuer } from '../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import { trustedIssuers } from '../api/clients.ts'
-import { formatLength, millisecondsOf } from '../format/moment.ts'
+import { unlessMissing } from '../api/failure.ts'
+import { formatLength } from '../format/text.ts'
+import { now } from '../live/clock.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { linkTo } from '../navigation/route.ts'
 import { useAction } from '../parts/action.ts'
+import { DialogButton } from '../parts/confirm-dialog.tsx'
 import { Copyable } from '../parts/copyable.tsx'
 import { type Column, DataTable } from '../parts/data-table.tsx'
-import { LoadedView } from '../parts/loaded-view.tsx'
-import { FailureNotice, Notice } from '../parts/notice.tsx'
-import { PageHeading } from '../parts/page-heading.tsx'
+import { ItemView } from '../parts/loaded-view.tsx'
+import { Badge, FailureNotice, Notice } from '../parts/notice.tsx'
+import { CardSection, DistanceFact, Fact, PageHeading } from '../parts/page.tsx'
 import { Distance, When } from '../parts/when.tsx'
 import { may } from '../session/session.ts'
-import { ChangeIssuerDialog, DeleteIssuerDialog } from './issuer-dialogs.tsx'
-import { type PublicKey, publicKeysOf, sourceNameOf } from './issuer-state.ts'
-import { IssuerStateBadge } from './issuers-page.tsx'
+import { ChangeIssuerDialog, DeleteIssuerButton } from './issuer-dialogs.tsx'
+import { sourceNameOf, stateOfIssuer } from './issuers-page.tsx'
 
 export function IssuerPage({ id: issuerId }: { readonly id: string }) {
   const loaded = useLoaded(
     `issuer ${issuerId}`,
-    async (options) => {
-      try {
-        return (await trustedIssuers.getTrustedIssuer({ issuerId }, options)).trustedIssuer ?? null
-      } catch (error) {
-        if (ConnectError.from(error).code === Code.NotFound) return null
-        throw error
-      }
-    },
+    async (options) =>
+      (await unlessMissing(trustedIssuers.getTrustedIssuer({ issuerId }, options)))?.trustedIssuer ?? null,
     { isPeriodic: true },
   )
   return (
-    <>
-      <p class="crumbs">
-        <a href={linkTo(['issuers'])}>Trusted issuers</a>
-      </p>
-      <LoadedView loaded={loaded}>
-        {(issuer) => (issuer === null ? <p>There is no such issuer.</p> : <Issuer issuer={issuer} />)}
-      </LoadedView>
-    </>
+    <ItemView place={['issuers', 'Trusted issuers']} what="issuer" loaded={loaded}>
+      {(issuer) => <Issuer issuer={issuer} />}
+    </ItemView>
   )
 }
 
 function Issuer({ issuer }: { readonly issuer: TrustedIssuer }) {
-  const [open, setOpen] = useState<'change' | 'delete'>()
-  const close = () => setOpen(undefined)
   const { issuerId, maxLifetimeSeconds, creationDate } = issuer
   const refresh = useAction(async () => {
     await trustedIssuers.refreshTrustedIssuerKeys({ issuerId })
@@ -62,71 +49,46 @@ function Issuer({ issuer }: { readonly issuer: TrustedIssuer }) {
                 {refresh.isRunning ? 'Fetching…' : 'Fetch keys now'}
               </button>
             )}
-            <button type="button" class="button" onClick={() => setOpen('change')}>
-              Change
-            </button>
+            <DialogButton verb="Change" dialog={<ChangeIssuerDialog issuer={issuer} />} />
           </>
         )}
-        {may('iam.trusted_issuer.delete') && (
-          <button type="button" class="button" onClick={() => setOpen('delete')}>
-            Delete
-          </button>
-        )}
+        {may('iam.trusted_issuer.delete') && <DeleteIssuerButton issuer={issuer} />}
       </PageHeading>
       <FailureNotice failure={refresh.failure} />
       <p class="summary">
-        <IssuerStateBadge issuer={issuer} /> Created <When at={millisecondsOf(creationDate)} />. Its JWTs may live up to{' '}
+        <Badge {...stateOfIssuer(issuer, now.value)} /> Created <When at={creationDate} />. Its JWTs may live up to{' '}
         {formatLength(maxLifetimeSeconds * 1000)}.{' '}
         {may('iam.audit.read') && (
           <a href={linkTo(['audit'], { resource: `trusted_issuers/${issuerId}` })}>What was done to it</a>
         )}
       </p>
       <KeysSection issuer={issuer} />
-      {open === 'change' && <ChangeIssuerDialog issuer={issuer} onClose={close} />}
-      {open === 'delete' && <DeleteIssuerDialog issuer={issuer} onClose={close} />}
     </>
   )
 }
 
-const KEY_COLUMNS: readonly Column<PublicKey>[] = [
-  { name: 'Key id', kind: 'main', cell: ({ kid }) => <code>{kid}</code> },
-  { name: 'Kind', kind: 'text', cell: ({ kind }) => kind },
-]
-
 function KeysSection({ issuer }: { readonly issuer: TrustedIssuer }) {
   const { keys, fetchedKeys, algorithms } = issuer
   return (
-    <section class="card" aria-labelledby="issuer-keys-title">
-      <h2 id="issuer-keys-title">Keys</h2>
+    <CardSection id="issuer-keys" title="Keys">
       {fetchedKeys !== undefined && fetchedKeys.failure !== '' && (
         <Notice kind="warning">
-          <p>
-            The last fetch failed <Distance at={millisecondsOf(fetchedKeys.failureDate)} />: {fetchedKeys.failure}.
-          </p>
+          The last fetch failed <Distance at={fetchedKeys.failureDate} />: {fetchedKeys.failure}.
         </Notice>
       )}
       <dl class="facts">
-        <div>
-          <dt>Come from</dt>
-          <dd>{sourceNameOf(keys)}</dd>
-        </div>
+        <Fact name="Come from">{sourceNameOf(keys)}</Fact>
         {fetchedKeys !== undefined && (
           <>
-            <Moment name="Fetched" at={millisecondsOf(fetchedKeys.fetchDate)} otherwise="never" />
+            <DistanceFact name="Fetched" at={fetchedKeys.fetchDate} otherwise="never" />
             {fetchedKeys.expirationDate !== undefined && (
-              <Moment name="Too old" at={millisecondsOf(fetchedKeys.expirationDate)} />
+              <DistanceFact name="Too old" at={fetchedKeys.expirationDate} />
             )}
-            <Moment name="Next fetch" at={millisecondsOf(fetchedKeys.nextFetchDate)} />
-            <div>
-              <dt>Authorities</dt>
-              <dd>{keys?.caCertificates === '' ? 'the usual ones' : 'its own'}</dd>
-            </div>
+            <DistanceFact name="Next fetch" at={fetchedKeys.nextFetchDate} />
+            <Fact name="Authorities">{keys?.caCertificates === '' ? 'the usual ones' : 'its own'}</Fact>
           </>
         )}
-        <div>
-          <dt>Algorithms</dt>
-          <dd>{algorithms.join(', ')}</dd>
-        </div>
+        <Fact name="Algorithms">{algorithms.join(', ')}</Fact>
       </dl>
       <DataTable
         caption="Public keys"
@@ -135,23 +97,28 @@ function KeysSection({ issuer }: { readonly issuer: TrustedIssuer }) {
         keyOf={({ kid, kind }) => `${kid} ${kind}`}
         empty="There are no keys: all its JWTs are refused."
       />
-    </section>
+    </CardSection>
   )
 }
 
-interface MomentProps {
-  readonly name: string
-  readonly at: number | undefined
-  readonly otherwise?: string
+/** A public key, as far as a person wants to know. */
+interface PublicKey {
+  readonly kid: string
+  readonly kind: string
 }
 
-function Moment({ name, at, otherwise = '–' }: MomentProps) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>
-        <Distance at={at} otherwise={otherwise} />
-      </dd>
-    </div>
-  )
+const KEY_COLUMNS: readonly Column<PublicKey>[] = [
+  { name: 'Key id', kind: 'main', cell: ({ kid }) => <code>{kid}</code> },
+  { name: 'Kind', kind: 'text', cell: ({ kind }) => kind },
+]
+
+/** The keys that count now. */
+function publicKeysOf({ keys, fetchedKeys }: TrustedIssuer): readonly PublicKey[] {
+  const text = keys?.source.case === 'jwks' ? keys.source.value : (fetchedKeys?.jwks ?? '')
+  if (text === '') return []
+  const { keys: jwks = [] } = JSON.parse(text) as { keys?: readonly Readonly<Record<string, unknown>>[] }
+  return jwks.map(({ kid, kty, crv, alg }) => {
+    const kind = [alg, crv ?? kty].filter((part) => part !== undefined).join(', ')
+    return { kid: kid === undefined ? '(without kid)' : String(kid), kind }
+  })
 }

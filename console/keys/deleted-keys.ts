@@ -4,8 +4,8 @@
 import type { CallOptions } from '@connectrpc/connect'
 import type { AuditEvent } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { auditTrail } from '../api/clients.ts'
-import { millisecondsOf } from '../format/moment.ts'
-import type { KeyLife } from './key-life.ts'
+import { millisecondsOf } from '../format/text.ts'
+import { type KeyLife, newLife } from './key-life.ts'
 
 /** So many of them are shown, the last ones. */
 const SHOWN = 20
@@ -44,19 +44,8 @@ function deletedLives(events: readonly AuditEvent[]): readonly KeyLife[] {
       // Newest first, so the last one that fits is the next activation.
       const stopsAt = activations.findLast((event) => signsAt !== undefined && event.at > signsAt)?.at
       const publishedAt = known.findLast((event) => event.keyId === keyId)?.at ?? goneAt
-      return {
-        id: keyId,
-        key: undefined,
-        isDeleted: true,
-        publishedAt,
-        knownAt: publishedAt,
-        signsAt,
-        stopsAt,
-        // The lifetime of tokens at that time is not known.
-        neededUntil: undefined,
-        privateKeyGoneAt: undefined,
-        goneAt,
-      }
+      // The lifetime of tokens at that time is not known.
+      return { ...newLife(keyId, publishedAt), isDeleted: true, signsAt, stopsAt, goneAt }
     })
 }
 

@@ -1,18 +1,40 @@
 /**
- * The dialogs before a key is activated, revoked or deleted: each says what that does to verifiers.
+ * What the signed-in user can do with a key, and the dialogs before it is activated, revoked or deleted: each says what that does to
+ * verifiers.
  */
 import type { ComponentType } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useContext, useEffect, useState } from 'preact/hooks'
 import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { webKeys } from '../api/clients.ts'
-import { formatLength, formatMoment, millisecondsOf } from '../format/moment.ts'
-import { shortened } from '../format/shortened.ts'
+import { formatLength, formatMoment, millisecondsOf, shortened } from '../format/text.ts'
 import { now } from '../live/clock.ts'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
+import { Closing } from '../parts/dialog.tsx'
+import { CheckField } from '../parts/fields.tsx'
 import { Notice } from '../parts/notice.tsx'
-import { actionsOf, type KeyAction } from './key-actions.ts'
+import { may } from '../session/session.ts'
 import { isUnconfirmed, type KeyLife, type Lifetimes, neededUntil } from './key-life.ts'
 import { isNeeded } from './key-sentences.ts'
+
+/** Something that can be done with a key. */
+export type KeyAction = 'activate' | 'revoke' | 'delete'
+
+/** What can be done with a key in its state. */
+export function actionsOf({ key }: KeyLife): { action: KeyAction; label: string }[] {
+  const activate = may('iam.web_key.write')
+  const remove = may('iam.web_key.delete')
+  const actions: { action: KeyAction; label: string; offered: boolean }[] = [
+    { action: 'activate', label: 'Activate', offered: activate && key?.state === WebKeyState.INITIAL },
+    {
+      action: 'activate',
+      label: 'Roll back',
+      offered: activate && key?.state === WebKeyState.INACTIVE && key.hasPrivateKey,
+    },
+    { action: 'delete', label: 'Delete', offered: remove && key?.state === WebKeyState.INACTIVE },
+    { action: 'revoke', label: 'Revoke', offered: remove && key !== undefined && key.state !== WebKeyState.REVOKED },
+  ]
+  return actions.filter(({ offered }) => offered)
+}
 
 interface KeyDialogProps {
   readonly kind: KeyAction
@@ -21,27 +43,27 @@ interface KeyDialogProps {
   /** The life of the key that signs now. */
   readonly signer: KeyLife | undefined
   readonly lifetimes: Lifetimes
-  readonly onClose: () => void
   /** Is given what to say afterwards. */
   readonly onDone: (outcome: string) => void
 }
 
 /** Asks before something is done with a key. It closes when that cannot be done any more: the key is gone, or was changed elsewhere. */
 export function KeyDialog({ kind, keyId, lives, ...shared }: KeyDialogProps) {
+  const close = useContext(Closing)
   const life = lives.find(({ id }) => id === keyId)
   const isPossible = life !== undefined && actionsOf(life).some(({ action }) => action === kind)
   useEffect(() => {
-    if (!isPossible) shared.onClose()
+    if (!isPossible) close()
   }, [isPossible])
   if (!isPossible) return null
   const ActionDialog = DIALOGS[kind]
   return <ActionDialog life={life} {...shared} />
 }
 
-interface ActionDialogProps extends Pick<KeyDialogProps, 'signer' | 'lifetimes' | 'onClose' | 'onDone'> {
+interface ActionDialogProps extends Pick<KeyDialogProps, 'signer' | 'lifetimes' | 'onDone'> {
   readonly life: KeyLife
 }
-function ActivateDialog({ life, signer, lifetimes, onClose, onDone }: ActionDialogProps) {
+function ActivateDialog({ life, signer, lifetimes, onDone }: ActionDialogProps) {
   const name = shortened(life.id)
   const isRollback = life.key?.state === WebKeyState.INACTIVE
   const at = now.value
@@ -58,7 +80,6 @@ function ActivateDialog({ life, signer, lifetimes, onClose, onDone }: ActionDial
     <ConfirmDialog
       title={isRollback ? `Roll back to key ${name}?` : `Activate key ${name}?`}
       verb={isRollback ? 'Roll back' : 'Activate'}
-      onClose={onClose}
       change={change}
     >
       <p>{name} signs all new tokens from now on.</p>
@@ -70,18 +91,16 @@ function ActivateDialog({ life, signer, lifetimes, onClose, onDone }: ActionDial
       )}
       {!isRollback && at < life.knownAt && (
         <Notice kind="warning">
-          <p>
-            {isUnconfirmed(life) && 'Its publication is not confirmed yet. '}
-            Verifiers may not know this key before {formatMoment(life.knownAt, at)}, when their copies of the key set
-            have expired. Until then some of them may refuse its tokens.
-          </p>
+          {isUnconfirmed(life) && 'Its publication is not confirmed yet. '}
+          Verifiers may not know this key before {formatMoment(life.knownAt, at)}, when their copies of the key set have
+          expired. Until then some of them may refuse its tokens.
         </Notice>
       )}
     </ConfirmDialog>
   )
 }
 
-function RevokeDialog({ life, signer, lifetimes, onClose, onDone }: ActionDialogProps) {
+function RevokeDialog({ life, signer, lifetimes, onDone }: ActionDialogProps) {
   const [isSure, setIsSure] = useState(false)
   const name = shortened(life.id)
   const isSigner = signer?.id === life.id
@@ -100,7 +119,6 @@ function RevokeDialog({ life, signer, lifetimes, onClose, onDone }: ActionDialog
       verb="Revoke for good"
       isDangerous
       isIncomplete={!isSure}
-      onClose={onClose}
       change={change}
     >
       <p>
@@ -113,29 +131,24 @@ function RevokeDialog({ life, signer, lifetimes, onClose, onDone }: ActionDialog
       </p>
       {isSigner && (
         <Notice kind="danger">
-          <p>
-            This key signs now. Another key takes over in the same step, and{' '}
-            <strong>every client needs a new token</strong>. If no initial key is known to verifiers, they may refuse
-            the new tokens until their copies have expired.
-          </p>
+          This key signs now. Another key takes over in the same step, and{' '}
+          <strong>every client needs a new token</strong>. If no initial key is known to verifiers, they may refuse the
+          new tokens until their copies have expired.
         </Notice>
       )}
       {!isSigner && isNeeded(life, at) && (
         <Notice kind="warning">
-          <p>
-            Tokens until {formatMoment(life.neededUntil ?? at, at)} still need this key: they are refused from then on.
-          </p>
+          Tokens until {formatMoment(life.neededUntil ?? at, at)} still need this key: they are refused from then on.
         </Notice>
       )}
-      <label class="check">
-        <input type="checkbox" checked={isSure} onChange={({ currentTarget }) => setIsSure(currentTarget.checked)} />
+      <CheckField value={isSure} onChange={setIsSure}>
         This cannot be undone. Revoke the key.
-      </label>
+      </CheckField>
     </ConfirmDialog>
   )
 }
 
-function DeleteDialog({ life, onClose, onDone }: ActionDialogProps) {
+function DeleteDialog({ life, onDone }: ActionDialogProps) {
   const name = shortened(life.id)
   const at = now.value
   const change = async () => {
@@ -143,14 +156,12 @@ function DeleteDialog({ life, onClose, onDone }: ActionDialogProps) {
     onDone(`${name} is deleted.`)
   }
   return (
-    <ConfirmDialog title={`Delete key ${name}?`} verb="Delete" isDangerous onClose={onClose} change={change}>
+    <ConfirmDialog title={`Delete key ${name}?`} verb="Delete" isDangerous change={change}>
       <p>The key leaves the key set. Verifiers refuse tokens that it signed as soon as they fetch the key set again.</p>
       {isNeeded(life, at) ? (
         <Notice kind="warning">
-          <p>
-            <strong>Tokens until {formatMoment(life.neededUntil ?? at, at)} still need this key.</strong> Without it
-            verifiers refuse them.
-          </p>
+          <strong>Tokens until {formatMoment(life.neededUntil ?? at, at)} still need this key.</strong> Without it
+          verifiers refuse them.
         </Notice>
       ) : (
         <p>No token needs it any more: the last one that it signed has expired.</p>

@@ -4,7 +4,7 @@
 import { type RotationStep, RotationStepKind } from '../../gen/iam/webkey/v2/rotation_pb.js'
 import { type WebKey, WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { neededAfterSeconds } from '../../src/domain/keys/rotation-policy.ts'
-import { millisecondsOf } from '../format/moment.ts'
+import { millisecondsOf } from '../format/text.ts'
 
 /** How long copies of the key set and tokens live, in milliseconds. */
 export interface Lifetimes {
@@ -35,6 +35,22 @@ export interface KeyLife {
 
 type Draft = { -readonly [Name in keyof KeyLife]: KeyLife[Name] }
 
+/** A life of which nothing more is known than its beginning. */
+export function newLife(id: string, publishedAt: number): Draft {
+  return {
+    id,
+    key: undefined,
+    isDeleted: false,
+    publishedAt,
+    knownAt: publishedAt,
+    signsAt: undefined,
+    stopsAt: undefined,
+    neededUntil: undefined,
+    privateKeyGoneAt: undefined,
+    goneAt: undefined,
+  }
+}
+
 /** So many keys are shown that are not created yet. */
 const MOST_PLANNED = 1
 
@@ -58,7 +74,7 @@ export function livesOf(
     const at = Math.max(millisecondsOf(date) ?? now, now)
     switch (kind) {
       case RotationStepKind.CREATE:
-        lives.push(plannedLife(lives.length, at, lifetimes))
+        lives.push({ ...newLife(`planned ${lives.length}`, at), knownAt: at + lifetimes.keySetCache })
         break
       case RotationStepKind.ACTIVATE: {
         const next = find(keyId, ({ signsAt }) => signsAt === undefined)
@@ -67,17 +83,11 @@ export function livesOf(
         signer = next
         break
       }
-      case RotationStepKind.DESTROY_PRIVATE_KEY: {
-        const life = find(
-          keyId,
-          ({ stopsAt, privateKeyGoneAt }) => stopsAt !== undefined && privateKeyGoneAt === undefined,
-        )
-        if (life !== undefined) life.privateKeyGoneAt = at
-        break
-      }
+      case RotationStepKind.DESTROY_PRIVATE_KEY:
       case RotationStepKind.DELETE: {
-        const life = find(keyId, ({ stopsAt, goneAt }) => stopsAt !== undefined && goneAt === undefined)
-        if (life !== undefined) life.goneAt = at
+        const end = kind === RotationStepKind.DELETE ? 'goneAt' : 'privateKeyGoneAt'
+        const life = find(keyId, ({ stopsAt, [end]: endsAt }) => stopsAt !== undefined && endsAt === undefined)
+        if (life !== undefined) life[end] = at
         break
       }
       case RotationStepKind.UNSPECIFIED:
@@ -103,30 +113,12 @@ function lifeOf(key: WebKey, { lifetimes, now }: { readonly lifetimes: Lifetimes
   const publishedAt = millisecondsOf(key.publicationDate ?? key.creationDate) ?? 0
   const stopsAt = millisecondsOf(key.deactivationDate)
   return {
-    id: key.keyId,
+    ...newLife(key.keyId, publishedAt),
     key,
-    isDeleted: false,
-    publishedAt,
     knownAt: (isUnconfirmed({ key }) ? now : publishedAt) + lifetimes.keySetCache,
     signsAt: millisecondsOf(key.activationDate),
     stopsAt,
     neededUntil: stopsAt === undefined ? undefined : neededUntil(stopsAt, lifetimes),
-    privateKeyGoneAt: undefined,
     goneAt: millisecondsOf(key.revocationDate),
-  }
-}
-
-function plannedLife(number: number, publishedAt: number, { keySetCache }: Lifetimes): Draft {
-  return {
-    id: `planned ${number}`,
-    key: undefined,
-    isDeleted: false,
-    publishedAt,
-    knownAt: publishedAt + keySetCache,
-    signsAt: undefined,
-    stopsAt: undefined,
-    neededUntil: undefined,
-    privateKeyGoneAt: undefined,
-    goneAt: undefined,
   }
 }

@@ -2,18 +2,8 @@
  * What there is to say about a key at the moment, and why it may or may not go.
  */
 import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
-import { formatDistance, formatMoment } from '../format/moment.ts'
-import { shortened } from '../format/shortened.ts'
+import { formatDistance, formatMoment, shortened } from '../format/text.ts'
 import { isUnconfirmed, type KeyLife } from './key-life.ts'
-
-/** The name of each state. */
-export const STATE_NAMES: Readonly<Record<WebKeyState, string>> = {
-  [WebKeyState.UNSPECIFIED]: 'unknown',
-  [WebKeyState.INITIAL]: 'initial',
-  [WebKeyState.ACTIVE]: 'active',
-  [WebKeyState.INACTIVE]: 'inactive',
-  [WebKeyState.REVOKED]: 'revoked',
-}
 
 /** What the key is called. */
 export function nameOf({ id, key, isDeleted }: KeyLife): string {

@@ -1,17 +1,18 @@
 /**
  * The facts about each key, and what can be done with it.
  */
-import { shortened } from '../format/shortened.ts'
+import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
+import { shortened } from '../format/text.ts'
 import { now } from '../live/clock.ts'
 import { linkTo } from '../navigation/route.ts'
 import { Copyable } from '../parts/copyable.tsx'
-import { type Column, DataTable } from '../parts/data-table.tsx'
+import { type Column, DataTable, RowButton } from '../parts/data-table.tsx'
 import { Distance, When } from '../parts/when.tsx'
 import { may } from '../session/session.ts'
-import { actionsOf, type KeyAction } from './key-actions.ts'
-import { kindNameOf } from './key-kind.ts'
+import { actionsOf, type KeyAction } from './key-dialogs.tsx'
+import { kindOf } from './key-kind.tsx'
 import type { KeyLife } from './key-life.ts'
-import { isNeeded, nameOf, nextOf, STATE_NAMES, statusOf } from './key-sentences.ts'
+import { isNeeded, nameOf, nextOf, statusOf } from './key-sentences.ts'
 
 interface KeyTableProps {
   readonly lives: readonly KeyLife[]
@@ -31,15 +32,12 @@ export function KeyTable({ lives, onAction }: KeyTableProps) {
       kind: 'actions',
       cell: (life) =>
         actionsOf(life).map(({ action, label }) => (
-          <button
+          <RowButton
             key={action}
-            type="button"
-            class="button is-small"
-            aria-label={`${label} key ${shortened(life.id)}`}
+            verb={label}
+            label={`${label} key ${shortened(life.id)}`}
             onClick={() => onAction(action, life)}
-          >
-            {label}
-          </button>
+          />
         )),
     },
   ]
@@ -73,7 +71,7 @@ function nameCell(life: KeyLife) {
         <span>
           <Copyable text={id} shown={nameOf(life)} what={`key id ${id}`} />{' '}
           {key !== undefined && (
-            <span class="quiet" title={kindNameOf(key.config)}>
+            <span class="quiet" title={kindOf(key.config)?.name}>
               {key.algorithm}
             </span>
           )}
@@ -107,6 +105,6 @@ function signing({ signsAt, stopsAt }: KeyLife) {
 /** The state of a key as a badge. */
 function StateBadge({ life: { key, isDeleted } }: { readonly life: KeyLife }) {
   if (key === undefined) return <span class="badge">{isDeleted ? 'deleted' : 'planned'}</span>
-  const { state } = key
-  return <span class={`badge is-${STATE_NAMES[state]}`}>{STATE_NAMES[state]}</span>
+  const name = WebKeyState[key.state].toLowerCase()
+  return <span class={`badge is-${name}`}>{name}</span>
 }

@@ -4,20 +4,20 @@
 import { useState } from 'preact/hooks'
 import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { webKeys } from '../api/clients.ts'
-import { formatDistance, formatMoment } from '../format/moment.ts'
-import { shortened } from '../format/shortened.ts'
+import { formatDistance, formatMoment, shortened } from '../format/text.ts'
 import { now } from '../live/clock.ts'
 import { lifetimes } from '../live/instance.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { changeQuery, route } from '../navigation/route.ts'
+import { Closing } from '../parts/dialog.tsx'
+import { CheckField } from '../parts/fields.tsx'
 import { LoadedView } from '../parts/loaded-view.tsx'
-import { Outcome } from '../parts/outcome.tsx'
-import { PageHeading } from '../parts/page-heading.tsx'
+import { Outcome } from '../parts/notice.tsx'
+import { PageHeading } from '../parts/page.tsx'
 import { may } from '../session/session.ts'
 import { CreateKeyDialog } from './create-key-dialog.tsx'
 import { readDeletedKeys } from './deleted-keys.ts'
-import type { KeyAction } from './key-actions.ts'
-import { KeyDialog } from './key-dialogs.tsx'
+import { type KeyAction, KeyDialog } from './key-dialogs.tsx'
 import { type KeyLife, livesOf } from './key-life.ts'
 import { KeyTable } from './key-table.tsx'
 import { Legend } from './legend.tsx'
@@ -48,7 +48,6 @@ export function KeysPage() {
     return { keys, steps, policy, deleted }
   })
   const times = lifetimes.value
-  const close = () => setOpen(undefined)
   const start = (next: Open) => {
     setOutcome('')
     setOpen(next)
@@ -74,7 +73,7 @@ export function KeysPage() {
           const lives = livesOf(keys, steps, { lifetimes: times, now: now.value })
           const signer = lives.find(({ key }) => key?.state === WebKeyState.ACTIVE)
           const shown = [...deleted, ...lives].sort((a, b) => a.publishedAt - b.publishedAt)
-          const shared = { lifetimes: times, onClose: close, onDone: setOutcome }
+          const shared = { lifetimes: times, onDone: setOutcome }
           return (
             <>
               <Summary lives={lives} signer={signer} />
@@ -87,23 +86,21 @@ export function KeysPage() {
               </section>
               <section class="card" aria-label="All keys">
                 <KeyTable lives={shown} onAction={(kind, { id }) => start({ kind, keyId: id })} />
-                <label class="check is-small">
-                  <input
-                    type="checkbox"
-                    checked={withRevoked}
-                    onChange={({ currentTarget }) => changeQuery({ revoked: currentTarget.checked ? 'shown' : '' })}
-                  />
+                <CheckField
+                  isSmall
+                  value={withRevoked}
+                  onChange={(isShown) => changeQuery({ revoked: isShown ? 'shown' : '' })}
+                >
                   Show revoked keys
-                </label>
+                </CheckField>
                 {may('iam.audit.read') && (
-                  <label class="check is-small">
-                    <input
-                      type="checkbox"
-                      checked={withDeleted}
-                      onChange={({ currentTarget }) => changeQuery({ deleted: currentTarget.checked ? 'shown' : '' })}
-                    />
+                  <CheckField
+                    isSmall
+                    value={withDeleted}
+                    onChange={(isShown) => changeQuery({ deleted: isShown ? 'shown' : '' })}
+                  >
                     Show deleted keys, as far as the audit trail has them
-                  </label>
+                  </CheckField>
                 )}
               </section>
               {policy !== undefined && (
@@ -113,14 +110,18 @@ export function KeysPage() {
                   onChange={may('iam.web_key.write') ? () => start({ kind: 'policy' }) : undefined}
                 />
               )}
-              {open?.kind === 'create' && <CreateKeyDialog keys={published(keys)} usual={policy?.config} {...shared} />}
-              {open?.kind === 'rotate' && <RotateDialog lives={lives} policy={policy} {...shared} />}
-              {open?.kind === 'policy' && policy !== undefined && (
-                <PolicyDialog policy={policy} keys={published(keys)} {...shared} />
-              )}
-              {open !== undefined && 'keyId' in open && (
-                <KeyDialog kind={open.kind} keyId={open.keyId} lives={lives} signer={signer} {...shared} />
-              )}
+              <Closing.Provider value={() => setOpen(undefined)}>
+                {open?.kind === 'create' && (
+                  <CreateKeyDialog keys={published(keys)} usual={policy?.config} {...shared} />
+                )}
+                {open?.kind === 'rotate' && <RotateDialog lives={lives} policy={policy} {...shared} />}
+                {open?.kind === 'policy' && policy !== undefined && (
+                  <PolicyDialog policy={policy} keys={published(keys)} {...shared} />
+                )}
+                {open !== undefined && 'keyId' in open && (
+                  <KeyDialog {...open} lives={lives} signer={signer} {...shared} />
+                )}
+              </Closing.Provider>
             </>
           )
         }}

@@ -1,5 +1,5 @@
 /**
- * What the colours of the timeline mean.
+ * What the colours of the timeline mean, and the hatched grounds of some of them.
  */
 import { PHASES, type PhaseKind } from './phases.ts'
 
@@ -23,5 +23,33 @@ export function Legend() {
         </li>
       ))}
     </ul>
+  )
+}
+
+const PATTERNS = [
+  { name: 'learning', angle: 45 },
+  { name: 'needed', angle: -45 },
+] as const
+
+/** Once in a document. */
+export function Patterns() {
+  return (
+    <svg class="patterns" aria-hidden="true">
+      <defs>
+        {PATTERNS.map(({ name, angle }) => (
+          <pattern
+            key={name}
+            id={name}
+            width="6"
+            height="6"
+            patternUnits="userSpaceOnUse"
+            patternTransform={`rotate(${angle})`}
+          >
+            <rect class={`${name}-ground`} width="6" height="6" />
+            <rect class={`${name}-line`} width="3" height="6" />
+          </pattern>
+        ))}
+      </defs>
+    </svg>
   )
 }

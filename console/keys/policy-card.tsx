@@ -2,11 +2,10 @@
  * The rotation policy, and what it does next.
  */
 import { type RotationPolicy, type RotationStep, RotationStepKind } from '../../gen/iam/webkey/v2/rotation_pb.js'
-import { formatLength, lengthOf, millisecondsOf } from '../format/moment.ts'
-import { shortened } from '../format/shortened.ts'
-import { CardSection } from '../parts/card-section.tsx'
+import { formatLength, lengthOf, millisecondsOf, shortened } from '../format/text.ts'
+import { CardSection, Fact } from '../parts/page.tsx'
 import { Distance, When } from '../parts/when.tsx'
-import { kindNameOf } from './key-kind.ts'
+import { kindOf } from './key-kind.tsx'
 
 /** The effect of a step. */
 const STEPS: Readonly<Record<RotationStepKind, string>> = {
@@ -29,7 +28,13 @@ export function PolicyCard({ policy, steps, onChange }: PolicyCardProps) {
     <CardSection
       id="policy"
       title="Rotation"
-      action={onChange !== undefined && { verb: 'Change policy', onClick: onChange }}
+      actions={
+        onChange !== undefined && (
+          <button type="button" class="button" onClick={onChange}>
+            Change policy
+          </button>
+        )
+      }
     >
       <div class="two-columns">
         <dl class="facts">
@@ -39,7 +44,7 @@ export function PolicyCard({ policy, steps, onChange }: PolicyCardProps) {
           <Fact name="Standby">{policy.keepStandby ? 'always published' : 'published when it is needed'}</Fact>
           <Fact name="Rollback possible for">{formatLength(lengthOf(policy.rollbackWindow))}</Fact>
           <Fact name="Kept after it has signed">{formatLength(lengthOf(policy.retention))}</Fact>
-          <Fact name="Kind of new keys">{kindNameOf(policy.config)}</Fact>
+          <Fact name="Kind of new keys">{kindOf(policy.config)?.name}</Fact>
         </dl>
         <div>
           <h3>What happens next</h3>
@@ -47,15 +52,6 @@ export function PolicyCard({ policy, steps, onChange }: PolicyCardProps) {
         </div>
       </div>
     </CardSection>
-  )
-}
-
-function Fact({ name, children }: { readonly name: string; readonly children: string }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   )
 }
 

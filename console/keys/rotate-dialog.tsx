@@ -5,27 +5,25 @@ import type { RotationPolicy } from '../../gen/iam/webkey/v2/rotation_pb.js'
 import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { knownAfterSeconds } from '../../src/domain/keys/rotation-policy.ts'
 import { webKeys } from '../api/clients.ts'
-import { formatLength, formatMoment, lengthOf, millisecondsOf } from '../format/moment.ts'
-import { shortened } from '../format/shortened.ts'
+import { formatLength, formatMoment, lengthOf, millisecondsOf, shortened } from '../format/text.ts'
 import { now } from '../live/clock.ts'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
-import { kindIdOf, kindNameOf } from './key-kind.ts'
+import { kindOf } from './key-kind.tsx'
 import { isUnconfirmed, type KeyLife, type Lifetimes } from './key-life.ts'
 
 interface RotateDialogProps {
   readonly lives: readonly KeyLife[]
   readonly policy: RotationPolicy | undefined
   readonly lifetimes: Lifetimes
-  readonly onClose: () => void
   readonly onDone: (outcome: string) => void
 }
 
-export function RotateDialog({ lives, policy, lifetimes, onClose, onDone }: RotateDialogProps) {
+export function RotateDialog({ lives, policy, lifetimes, onDone }: RotateDialogProps) {
   const at = now.value
   const signer = lives.find(({ key }) => key?.state === WebKeyState.ACTIVE)
-  const kind = kindIdOf(policy?.config)
+  const kind = kindOf(policy?.config)
   const initial = lives.filter(({ key }) => key?.state === WebKeyState.INITIAL)
-  const standby = initial.find(({ key }) => kindIdOf(key?.config) === kind)
+  const standby = initial.find(({ key }) => kindOf(key?.config) === kind)
   const change = async () => {
     const { done, rotationDate, webKey } = await webKeys.rotateWebKey({})
     const name = webKey === undefined ? 'A key that is being created' : shortened(webKey.keyId)
@@ -37,17 +35,17 @@ export function RotateDialog({ lives, policy, lifetimes, onClose, onDone }: Rota
     )
   }
   return (
-    <ConfirmDialog title="Rotate now?" verb="Rotate" onClose={onClose} change={change}>
+    <ConfirmDialog title="Rotate now?" verb="Rotate" change={change}>
       <p>
         {standby === undefined
-          ? `No key of the kind that the policy names (${kindNameOf(policy?.config)}) stands by: one is created now, and signs ` +
+          ? `No key of the kind that the policy names (${kind?.name}) stands by: one is created now, and signs ` +
             `${formatLength(knownAfter(policy, lifetimes))} after its publication, when every verifier knows it.`
           : effectOf(standby, knownAfter(policy, lifetimes), at)}
       </p>
       {standby === undefined &&
         initial.map(({ id, key }) => (
           <p key={id}>
-            {shortened(id)} is of another kind ({kindNameOf(key?.config)}): it signs when it is activated by hand.
+            {shortened(id)} is of another kind ({kindOf(key?.config)?.name}): it signs when it is activated by hand.
           </p>
         ))}
       {signer !== undefined && (

@@ -4,7 +4,7 @@
  * Around now, an axis is logarithmic in both directions: minutes and months are visible in the same drawing. The other axis is
  * even, so that lengths can be compared.
  */
-import { formatMoment, formatRoughly } from '../format/moment.ts'
+import { formatMoment, formatRoughly } from '../format/text.ts'
 
 /** The axes that there are. */
 export const SCALES = ['now', 'even'] as const

@@ -5,7 +5,7 @@ import { computed, signal } from '@preact/signals'
 import type { Instance } from '../../gen/iam/instance/v2/instance_service_pb.js'
 import { IN_BACKGROUND, instanceService } from '../api/clients.ts'
 import { type Failure, failureOf } from '../api/failure.ts'
-import { millisecondsOf } from '../format/moment.ts'
+import { millisecondsOf } from '../format/text.ts'
 import { may, session } from '../session/session.ts'
 import { setInstanceTime, tick } from './clock.ts'
 

@@ -5,10 +5,10 @@
 import type { CallOptions } from '@connectrpc/connect'
 import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { IN_BACKGROUND } from '../api/clients.ts'
 import { type Failure, failureOf } from '../api/failure.ts'
 import { now } from './clock.ts'
 import { heardAt, mayFollow, outage, version } from './instance.ts'
-import { createLoader, type Loader } from './loader.ts'
 
 /** What is loaded. */
 export interface Loaded<T> {
@@ -94,4 +94,41 @@ async function outcomeOf<T>(load: (options: CallOptions) => Promise<T>, options:
   } catch (error) {
     return { failure: failureOf(error), failedAt: Date.now() }
   }
+}
+
+/** Of each call of a load, in milliseconds: one that hangs must not keep the next load waiting. */
+const TIMEOUT = 30_000
+
+/** Loads on request. */
+interface Loader {
+  request(): void
+  /** Aborts the load. Its end is not reported. */
+  stop(): void
+}
+
+/**
+ * Loads one thing, one load at a time. What is requested during a load is one more load after it, so that a load ends however often the
+ * instance changes meanwhile.
+ *
+ * @param load Never rejects. The first one is caused by a person, the others by the page.
+ */
+function createLoader(load: (options: CallOptions & { readonly signal: AbortSignal }) => Promise<void>): Loader {
+  const abort = new AbortController()
+  const { signal } = abort
+  let isFirst = true
+  let isRunning = false
+  let isRequested = false
+  const request = async () => {
+    isRequested = true
+    if (isRunning) return
+    isRunning = true
+    while (isRequested && !signal.aborted) {
+      isRequested = false
+      const options = { signal, timeoutMs: TIMEOUT, ...(isFirst ? {} : IN_BACKGROUND) }
+      isFirst = false
+      await load(options)
+    }
+    isRunning = false
+  }
+  return { request: () => void request(), stop: () => abort.abort() }
 }

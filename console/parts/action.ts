@@ -33,3 +33,11 @@ export function useAction<Arguments extends readonly unknown[]>(
 }
 
 const IDLE = { isRunning: false, failure: undefined }
+
+/** For `onSubmit` of a form that makes the change. */
+export function submitting({ run }: Action<[]>): (event: Event) => void {
+  return (event) => {
+    event.preventDefault()
+    void run()
+  }
+}

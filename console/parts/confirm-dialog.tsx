@@ -1,9 +1,10 @@
 /**
- * Asks before a change is made: says what it will do, makes it, and says why if it is refused.
+ * Asks before a change is made: says what it will do, makes it, and says why if it is refused. And what leads there.
  */
 import type { ComponentChildren } from 'preact'
-import { type Action, useAction } from './action.ts'
-import { Dialog } from './dialog.tsx'
+import { useContext, useState } from 'preact/hooks'
+import { submitting, useAction } from './action.ts'
+import { Closing, Dialog } from './dialog.tsx'
 import { FailureNotice } from './notice.tsx'
 
 interface ConfirmDialogProps<Result> {
@@ -13,7 +14,7 @@ interface ConfirmDialogProps<Result> {
   readonly isDangerous?: boolean
   /** Whether something is missing before the change can be made. */
   readonly isIncomplete?: boolean
-  readonly onClose: () => void
+  readonly isWide?: boolean
   /** Makes the change. */
   readonly change: () => Promise<Result>
   /** What comes after the change. Default: the dialog closes. */
@@ -22,52 +23,86 @@ interface ConfirmDialogProps<Result> {
 }
 
 export function ConfirmDialog<Result>(props: ConfirmDialogProps<Result>) {
-  const { title, verb, isDangerous = false, isIncomplete = false, onClose, change, onDone = onClose, children } = props
+  const close = useContext(Closing)
+  const { title, verb, isDangerous, isIncomplete, isWide, change, onDone = close, children } = props
   const action = useAction(async () => onDone(await change()))
   return (
-    <Dialog title={title} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          void action.run()
-        }}
-      >
+    <Dialog title={title} isWide={isWide}>
+      <form onSubmit={submitting(action)}>
         <div class="dialog-body">{children}</div>
         <FailureNotice failure={action.failure} />
-        <DialogButtons {...{ verb, isDangerous, isIncomplete, onClose, action }} />
+        <div class="dialog-buttons">
+          <button type="button" class="button" onClick={close}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            class={isDangerous ? 'button is-danger' : 'button is-primary'}
+            disabled={isIncomplete || action.isRunning}
+          >
+            {action.isRunning ? 'Working…' : verb}
+          </button>
+        </div>
       </form>
     </Dialog>
   )
 }
 
-interface DialogButtonsProps {
+interface DialogButtonProps {
   readonly verb: string
-  readonly isDangerous?: boolean
-  readonly isIncomplete?: boolean
-  readonly onClose: () => void
-  readonly action: Pick<Action<[]>, 'isRunning'>
+  readonly isPrimary?: boolean
+  readonly disabled?: boolean
+  readonly dialog: ComponentChildren
 }
 
-/** The buttons at the end of a form in a dialog. */
-export function DialogButtons({
-  verb,
-  isDangerous = false,
-  isIncomplete = false,
-  onClose,
-  action,
-}: DialogButtonsProps) {
+/** A button that opens a dialog. */
+export function DialogButton({ verb, isPrimary = false, disabled = false, dialog }: DialogButtonProps) {
+  const [isOpen, setIsOpen] = useState(false)
   return (
-    <div class="dialog-buttons">
-      <button type="button" class="button" onClick={onClose}>
-        Cancel
-      </button>
+    <>
       <button
-        type="submit"
-        class={isDangerous ? 'button is-danger' : 'button is-primary'}
-        disabled={isIncomplete || action.isRunning}
+        type="button"
+        class={isPrimary ? 'button is-primary' : 'button'}
+        disabled={disabled}
+        onClick={() => setIsOpen(true)}
       >
-        {action.isRunning ? 'Working…' : verb}
+        {verb}
       </button>
-    </div>
+      {isOpen && <Closing.Provider value={() => setIsOpen(false)}>{dialog}</Closing.Provider>}
+    </>
+  )
+}
+
+interface ConfirmButtonProps extends ConfirmDialogProps<unknown> {
+  /** What the button says that opens the dialog. Default: the verb. */
+  readonly label?: string
+}
+
+/** A button that makes a change after a question. */
+export function ConfirmButton({ label, ...dialog }: ConfirmButtonProps) {
+  return <DialogButton verb={label ?? dialog.verb} dialog={<ConfirmDialog {...dialog} />} />
+}
+
+interface InlineFormProps {
+  readonly verb?: string
+  readonly isIncomplete: boolean
+  readonly change: () => Promise<void>
+  /** Its fields. */
+  readonly children: ComponentChildren
+}
+
+/** A form of one line, which needs no question. */
+export function InlineForm({ verb = 'Add', isIncomplete, change, children }: InlineFormProps) {
+  const action = useAction(change)
+  return (
+    <form onSubmit={submitting(action)}>
+      <div class="inline-form">
+        {children}
+        <button type="submit" class="button" disabled={isIncomplete || action.isRunning}>
+          {verb}
+        </button>
+      </div>
+      <FailureNotice failure={action.failure} />
+    </form>
   )
 }

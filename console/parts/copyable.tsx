@@ -2,16 +2,16 @@
  * A text that can be copied, such as an identifier.
  */
 import { useState } from 'preact/hooks'
+import { shortened } from '../format/text.ts'
 import { Icon } from './icon.tsx'
 
 interface CopyButtonProps {
   readonly text: string
   /** What it is, for a screen reader. */
   readonly what: string
-  readonly onCopied?: () => void
 }
 
-export function CopyButton({ text, what, onCopied }: CopyButtonProps) {
+export function CopyButton({ text, what }: CopyButtonProps) {
   const [state, setState] = useState<'failed' | 'copied'>()
   const isCopied = state === 'copied'
   const copy = async () => {
@@ -23,7 +23,6 @@ export function CopyButton({ text, what, onCopied }: CopyButtonProps) {
       return
     }
     setState('copied')
-    onCopied?.()
   }
   return (
     <>
@@ -46,20 +45,22 @@ export function CopyButton({ text, what, onCopied }: CopyButtonProps) {
   )
 }
 
-/** An identifier with a button that copies it. */
-export function Copyable({
-  text,
-  shown = text,
-  what,
-}: {
-  readonly text: string
+interface CopyableProps extends CopyButtonProps {
+  /** Default: the text. */
   readonly shown?: string
-  readonly what: string
-}) {
+}
+
+/** An identifier with a button that copies it. */
+export function Copyable({ text, shown = text, what }: CopyableProps) {
   return (
     <span class="copyable">
       <code title={text}>{shown}</code>
       <CopyButton text={text} what={what} />
     </span>
   )
+}
+
+/** One that is too long to be read, by its beginning. */
+export function Id({ id, what }: { readonly id: string; readonly what: string }) {
+  return <Copyable text={id} shown={shortened(id)} what={what} />
 }

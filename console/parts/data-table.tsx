@@ -2,6 +2,12 @@
  * A table. Where the page is narrow, each row becomes a block of named values; the roles keep it a table for a screen reader.
  */
 import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import type { Loaded } from '../live/loaded.ts'
+import { linkTo, route } from '../navigation/route.ts'
+import { ConfirmDialog } from './confirm-dialog.tsx'
+import { Closing } from './dialog.tsx'
+import { LoadedView } from './loaded-view.tsx'
 
 type ColumnKind = 'main' | 'text' | 'actions'
 
@@ -13,43 +19,78 @@ export interface Column<Row> {
   readonly kind?: ColumnKind
 }
 
-interface DataTableProps<Row> {
+export interface DataTableProps<Row> {
   /** What the rows are, for a screen reader. */
   readonly caption: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   keyOf(row: Row): string
   /** What is said if there are no rows. */
-  readonly empty: ComponentChildren
+  readonly empty?: ComponentChildren
   classOf?(row: Row): string
+  /** Undefined or false: rows cannot be removed, or not by this user. */
+  readonly removal?: Removal<Row> | false
 }
 
-export function DataTable<Row>({ caption, columns, rows, keyOf, empty, classOf }: DataTableProps<Row>) {
-  if (rows.length === 0) return <p class="empty">{empty}</p>
+/** How a row is removed: by a button in it, after a question. */
+export interface Removal<Row> {
+  readonly verb: string
+  /** For a screen reader. */
+  labelOf(row: Row): string
+  /** Default: the label as a question. */
+  titleOf?(row: Row): string
+  /** What it does, to be read before it is done. */
+  consequenceOf(row: Row): ComponentChildren
+  remove(row: Row): Promise<unknown>
+}
+
+export function DataTable<Row>(props: DataTableProps<Row>) {
+  const { caption, rows, keyOf, empty = 'None.', classOf, removal = false } = props
+  const [removed, setRemoved] = useState<Row>()
+  const columns =
+    removal === false ? props.columns : [...props.columns, removingColumn(removal, (row) => setRemoved(() => row))]
   return (
-    <table class="table">
-      <caption class="unseen">{caption}</caption>
-      <thead>
-        <tr>
-          {columns.map(({ name, kind }) => (
-            <th key={name} scope="col" class={classOfColumn(kind)}>
-              {kind === 'actions' ? <span class="unseen">{name}</span> : name}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row) => (
-          <tr key={keyOf(row)} class={classOf?.(row) ?? ''}>
-            {columns.map(({ name, cell, kind }) => (
-              <td key={name} class={classOfColumn(kind)} data-name={name}>
-                {cell(row)}
-              </td>
+    <>
+      {rows.length === 0 ? (
+        <p class="empty">{empty}</p>
+      ) : (
+        <table class="table">
+          <caption class="unseen">{caption}</caption>
+          <thead>
+            <tr>
+              {columns.map(({ name, kind }) => (
+                <th key={name} scope="col" class={classOfColumn(kind)}>
+                  {kind === 'actions' ? <span class="unseen">{name}</span> : name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row) => (
+              <tr key={keyOf(row)} class={classOf?.(row) ?? ''}>
+                {columns.map(({ name, cell, kind }) => (
+                  <td key={name} class={classOfColumn(kind)} data-name={name}>
+                    {cell(row)}
+                  </td>
+                ))}
+              </tr>
             ))}
-          </tr>
-        ))}
-      </tbody>
-    </table>
+          </tbody>
+        </table>
+      )}
+      {removal !== false && removed !== undefined && (
+        <Closing.Provider value={() => setRemoved(undefined)}>
+          <ConfirmDialog
+            title={removal.titleOf?.(removed) ?? `${removal.labelOf(removed)}?`}
+            verb={removal.verb}
+            isDangerous
+            change={() => removal.remove(removed)}
+          >
+            <p>{removal.consequenceOf(removed)}</p>
+          </ConfirmDialog>
+        </Closing.Provider>
+      )}
+    </>
   )
 }
 
@@ -57,23 +98,71 @@ function classOfColumn(kind: ColumnKind | undefined): string {
   return kind === undefined ? '' : `is-${kind}`
 }
 
-interface ActionOptions<Row> {
-  /** Whether the caller may do it. */
-  readonly isShown: boolean
-  labelOf(row: Row): string
-  onClick(row: Row): void
-}
-
-/** A column with one button for each row. */
-export function actionColumn<Row>(verb: string, { isShown, labelOf, onClick }: ActionOptions<Row>): Column<Row> {
+function removingColumn<Row>({ verb, labelOf }: Removal<Row>, onClick: (row: Row) => void): Column<Row> {
   return {
     name: 'Actions',
     kind: 'actions',
-    cell: (row) =>
-      isShown && (
-        <button type="button" class="button is-small" aria-label={labelOf(row)} onClick={() => onClick(row)}>
-          {verb}
-        </button>
-      ),
+    cell: (row) => <RowButton verb={verb} label={labelOf(row)} onClick={() => onClick(row)} />,
   }
+}
+
+interface RowButtonProps {
+  readonly verb: string
+  /** For a screen reader. */
+  readonly label: string
+  readonly onClick: () => void
+}
+
+/** A button in a row of a table. */
+export function RowButton({ verb, label, onClick }: RowButtonProps) {
+  return (
+    <button type="button" class="button is-small" aria-label={label} onClick={onClick}>
+      {verb}
+    </button>
+  )
+}
+
+/** How many rows a page of a listing has. */
+export const PAGE_SIZE = 50
+
+interface ListingProps<Row> extends Omit<DataTableProps<Row>, 'rows'> {
+  readonly loaded: Loaded<{ readonly rows: readonly Row[]; readonly nextPageToken: string }>
+}
+
+/** A table of one page of a list. The page is in the address. */
+export function Listing<Row>({ loaded, ...table }: ListingProps<Row>) {
+  return (
+    <LoadedView loaded={loaded}>
+      {({ rows, nextPageToken }) => (
+        <>
+          <DataTable rows={rows} {...table} />
+          <Pager nextPageToken={nextPageToken} />
+        </>
+      )}
+    </LoadedView>
+  )
+}
+
+/** The API goes forward only: back is the history of the browser. */
+function Pager({ nextPageToken }: { readonly nextPageToken: string }) {
+  const { path, query } = route.value
+  const isFirst = (query.get('page') ?? '') === ''
+  if (isFirst && nextPageToken === '') return null
+  const page = (token: string) => linkTo(path, { ...Object.fromEntries(query), page: token })
+  return (
+    <nav class="pager" aria-label="Pages">
+      {isFirst ? (
+        <span />
+      ) : (
+        <a class="button" href={page('')}>
+          First page
+        </a>
+      )}
+      {nextPageToken !== '' && (
+        <a class="button" href={page(nextPageToken)}>
+          Next page
+        </a>
+      )}
+    </nav>
+  )
 }

@@ -2,16 +2,18 @@
  * A modal dialog. The browser keeps the focus in it and closes it with Escape; afterwards the focus is back where it was. What was typed into
  * a form of it is not lost by an Escape, a step back or a reload without a question.
  */
-import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { type ComponentChildren, createContext } from 'preact'
+import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { holdPlace, leaveFor } from '../navigation/route.ts'
+
+/** Closes the dialog. What opens one provides it. */
+export const Closing = createContext<() => void>(() => undefined)
 
 interface DialogProps {
   readonly title: string
-  readonly onClose: () => void
   /** Whether it cannot be closed by Escape, because something in it is shown only once. */
   readonly isHeld?: boolean
-  readonly isWide?: boolean
+  readonly isWide?: boolean | undefined
   readonly children: ComponentChildren
 }
 
@@ -20,7 +22,8 @@ interface Leaving {
   readonly to?: string
 }
 
-export function Dialog({ title, onClose, isHeld = false, isWide = false, children }: DialogProps) {
+export function Dialog({ title, isHeld = false, isWide = false, children }: DialogProps) {
+  const onClose = useContext(Closing)
   const element = useRef<HTMLDialogElement>(null)
   const titleId = useId()
   const isOver = useRef(false)

@@ -2,10 +2,11 @@
  * What has been loaded; that it is being loaded; or why it cannot be. What could not be loaded again says how old it is.
  */
 import type { ComponentChildren } from 'preact'
-import { formatLength } from '../format/moment.ts'
+import { formatLength } from '../format/text.ts'
 import { now } from '../live/clock.ts'
 import { heardAt, outage } from '../live/instance.ts'
 import type { Loaded } from '../live/loaded.ts'
+import { linkTo } from '../navigation/route.ts'
 import { FailureNotice } from './notice.tsx'
 
 interface LoadedViewProps<T> {
@@ -30,6 +31,30 @@ export function LoadedView<T>({ loaded: { value, at, failure }, children }: Load
         <FailureNotice failure={{ ...failure, message: `${failure.message}: what is shown is ${ageOf(at)} old` }} />
       )}
       {children(value)}
+    </>
+  )
+}
+
+interface ItemViewProps<T> {
+  /** Where all of them are, and what that place is called. */
+  readonly place: readonly [segment: string, name: string]
+  /** What it is, for example `user`. */
+  readonly what: string
+  /** Null: there is none. */
+  readonly loaded: Loaded<T | null>
+  children(value: T): ComponentChildren
+}
+
+/** The page of one of many, with the way back to all. */
+export function ItemView<T>({ place: [segment, name], what, loaded, children }: ItemViewProps<T>) {
+  return (
+    <>
+      <p class="crumbs">
+        <a href={linkTo([segment])}>{name}</a>
+      </p>
+      <LoadedView loaded={loaded}>
+        {(value) => (value === null ? <p>There is no such {what}.</p> : children(value))}
+      </LoadedView>
     </>
   )
 }

@@ -2,10 +2,10 @@
  * A secret that is shown this once. The dialog closes when it was said that it is saved.
  */
 import type { ComponentChildren } from 'preact'
-import { useLayoutEffect, useState } from 'preact/hooks'
+import { useContext, useLayoutEffect, useState } from 'preact/hooks'
 import { holdPlace } from '../navigation/route.ts'
 import { CopyButton } from './copyable.tsx'
-import { Dialog } from './dialog.tsx'
+import { Closing, Dialog } from './dialog.tsx'
 import { Notice } from './notice.tsx'
 
 interface ShownOnceProps {
@@ -13,21 +13,19 @@ interface ShownOnceProps {
   readonly secret: string
   /** What it is, for example `client secret`. */
   readonly what: string
-  readonly onClose: () => void
   readonly children?: ComponentChildren
 }
 
-export function ShownOnce({ title, secret, what, onClose, children }: ShownOnceProps) {
+export function ShownOnce({ title, secret, what, children }: ShownOnceProps) {
+  const close = useContext(Closing)
   const [isSaved, setIsSaved] = useState(false)
   // It cannot be shown again: there is no question to answer.
   useLayoutEffect(() => (isSaved ? undefined : holdPlace()), [isSaved])
   return (
-    <Dialog title={title} onClose={onClose} isHeld={!isSaved}>
+    <Dialog title={title} isHeld={!isSaved}>
       <div class="dialog-body">
         <Notice kind="warning">
-          <p>
-            <strong>This is the only time that the {what} is shown.</strong> Keyturn does not keep it.
-          </p>
+          <strong>This is the only time that the {what} is shown.</strong> Keyturn does not keep it.
         </Notice>
         {children}
         <div class="field">
@@ -46,7 +44,7 @@ export function ShownOnce({ title, secret, what, onClose, children }: ShownOnceP
           I have saved it where the service finds it
         </label>
         <div class="dialog-buttons">
-          <button type="button" class="button is-primary" disabled={!isSaved} onClick={onClose}>
+          <button type="button" class="button is-primary" disabled={!isSaved} onClick={close}>
             Close
           </button>
         </div>

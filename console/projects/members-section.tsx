@@ -1,17 +1,16 @@
 /**
  * The users with a role over a project, which manage it.
  */
-import { useState } from 'preact/hooks'
 import { type ProjectMember, ProjectMemberRole } from '../../gen/iam/project/v2/project_pb.js'
 import { projects, serviceUsers } from '../api/clients.ts'
-import { shortened } from '../format/shortened.ts'
+import { shortened } from '../format/text.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { linkTo } from '../navigation/route.ts'
-import { useAction } from '../parts/action.ts'
-import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
-import { actionColumn, type Column, DataTable } from '../parts/data-table.tsx'
-import { Field, SelectField } from '../parts/field.tsx'
-import { FailureNotice } from '../parts/notice.tsx'
+import { InlineForm } from '../parts/confirm-dialog.tsx'
+import { type Column, DataTable } from '../parts/data-table.tsx'
+import { useDraft } from '../parts/draft.ts'
+import { SelectField } from '../parts/fields.tsx'
+import { CardSection } from '../parts/page.tsx'
 import { mayEverywhere, mayWithProject } from '../session/rights.ts'
 
 const ROLES = [ProjectMemberRole.PROJECT_OWNER, ProjectMemberRole.PROJECT_OWNER_VIEWER] as const
@@ -25,46 +24,38 @@ interface MembersSectionProps {
 }
 
 export function MembersSection({ projectId, members }: MembersSectionProps) {
-  const [removed, setRemoved] = useState<ProjectMember>()
   const mayChange = mayWithProject('iam.project.member.write', projectId)
-  const columns: Column<ProjectMember>[] = [
-    { name: 'User', kind: 'main', cell: (member) => <MemberName member={member} /> },
-    { name: 'Role', cell: ({ role }) => ProjectMemberRole[role] },
-    actionColumn<ProjectMember>('Remove', {
-      isShown: mayChange,
-      labelOf: (member) => `Take the role from ${member.name}`,
-      onClick: (member) => setRemoved(member),
-    }),
-  ]
   return (
-    <section class="card" aria-labelledby="members-title">
-      <h2 id="members-title">Members</h2>
+    <CardSection id="members" title="Members">
       <p class="hint">They manage the project, or see it, by Keyturn's own API and in the console.</p>
       <DataTable
         caption="Members"
-        columns={columns}
+        columns={COLUMNS}
         rows={members}
         keyOf={({ userId }) => userId}
         empty="None: only users with a role over the instance manage it."
+        removal={
+          mayChange && {
+            verb: 'Remove',
+            labelOf: ({ name }) => `Take the role from ${name}`,
+            titleOf: ({ name }) => `Take the role over the project from ${name}?`,
+            consequenceOf: () => "Its calls of Keyturn's own API about this project are refused at once.",
+            remove: ({ userId }) => projects.removeProjectMember({ projectId, userId }),
+          }
+        }
       />
       {mayChange && <AddMemberForm projectId={projectId} members={members} />}
-      {removed !== undefined && (
-        <ConfirmDialog
-          title={`Take the role over the project from ${removed.name}?`}
-          verb="Remove"
-          isDangerous
-          onClose={() => setRemoved(undefined)}
-          change={() => projects.removeProjectMember({ projectId, userId: removed.userId })}
-        >
-          <p>Its calls of Keyturn's own API about this project are refused at once.</p>
-        </ConfirmDialog>
-      )}
-    </section>
+    </CardSection>
   )
 }
 
+const COLUMNS: readonly Column<ProjectMember>[] = [
+  { name: 'User', kind: 'main', cell: memberName },
+  { name: 'Role', cell: ({ role }) => ProjectMemberRole[role] },
+]
+
 /** A member may belong to a project that the signed-in user may not see. */
-function MemberName({ member: { userId, name } }: { readonly member: ProjectMember }) {
+function memberName({ userId, name }: ProjectMember) {
   if (mayEverywhere('iam.user.read')) return <a href={linkTo(['users', userId])}>{name}</a>
   return (
     <>
@@ -74,50 +65,36 @@ function MemberName({ member: { userId, name } }: { readonly member: ProjectMemb
 }
 
 function AddMemberForm({ projectId, members }: MembersSectionProps) {
-  const [userId, setUserId] = useState('')
-  const [role, setRole] = useState<ProjectMemberRole>(ROLES[0])
+  const { values, field, set } = useDraft({ userId: '', role: ROLES[0] as ProjectMemberRole })
   const loaded = useLoaded(`users of ${projectId}`, (options) =>
     serviceUsers.listServiceUsers({ projectId, pageSize: OFFERED }, options),
   )
-  const choices = (loaded.value?.serviceUsers ?? []).filter(
+  const users = (loaded.value?.serviceUsers ?? []).filter(
     (user) => !members.some((member) => member.userId === user.userId),
   )
-  const action = useAction(async () => {
-    await projects.setProjectMember({ projectId, userId, role })
-    setUserId('')
-  })
-  if (choices.length === 0) return null
+  if (users.length === 0) return null
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        void action.run()
+    <InlineForm
+      verb="Add member"
+      isIncomplete={values.userId === ''}
+      change={async () => {
+        await projects.setProjectMember({ projectId, ...values })
+        set({ userId: '' })
       }}
     >
-      <div class="inline-form">
-        <Field label="User of the project">
-          {(id) => (
-            <select id={id} value={userId} onChange={({ currentTarget }) => setUserId(currentTarget.value)}>
-              <option value="">Choose…</option>
-              {choices.map((user) => (
-                <option key={user.userId} value={user.userId}>
-                  {user.name} ({shortened(user.userId)})
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-        <SelectField
-          label="Role over the project"
-          value={role}
-          choices={ROLES.map((value) => [value, ProjectMemberRole[value]] as const)}
-          onChange={setRole}
-        />
-        <button type="submit" class="button" disabled={userId === '' || action.isRunning}>
-          Add member
-        </button>
-      </div>
-      <FailureNotice failure={action.failure} />
-    </form>
+      <SelectField
+        label="User of the project"
+        choices={[
+          ['', 'Choose…'],
+          ...users.map((user) => [user.userId, `${user.name} (${shortened(user.userId)})`] as const),
+        ]}
+        {...field('userId')}
+      />
+      <SelectField
+        label="Role over the project"
+        choices={ROLES.map((value) => [value, ProjectMemberRole[value]] as const)}
+        {...field('role')}
+      />
+    </InlineForm>
   )
 }

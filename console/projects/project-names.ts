@@ -8,10 +8,7 @@ import { everyItemOf } from '../api/every-page.ts'
 
 /** All projects, by name. */
 export function allProjects(options: CallOptions): Promise<Project[]> {
-  return everyItemOf(async (page) => {
-    const { projects: items, nextPageToken } = await projects.listProjects(page, options)
-    return { items, nextPageToken }
-  })
+  return everyItemOf('projects', (page) => projects.listProjects(page, options))
 }
 
 /** The name of a project; its id if it is not known. */

@@ -3,7 +3,6 @@
  */
 import { signal } from '@preact/signals'
 import type { InstanceRole, Permission, ProjectMemberRole } from '../../src/domain/identities/permission.ts'
-import { BACKGROUND, HEADER, PERSON } from '../api/console-header.ts'
 import { isUnauthenticated } from '../api/failure.ts'
 import { forgetPlace } from '../navigation/route.ts'
 
@@ -51,6 +50,12 @@ interface Unreachable {
 
 /** The session. */
 export const session = signal<Session>({ kind: 'opening' })
+
+/** The header that every request of the page has: script of another origin cannot set it. */
+export const HEADER = 'x-keyturn-console'
+
+/** Its value if a person caused the request, which counts as use of the session, and if the page makes it by itself. */
+export const [PERSON, BACKGROUND] = ['1', 'background']
 
 const PATH = '/console/session'
 const UNAUTHENTICATED = 401

@@ -2,16 +2,16 @@
  * What a token says, which key signed it, and whether it would verify now. It is pasted, or one is requested for a service user.
  */
 import { useState } from 'preact/hooks'
+import { formatDistance, formatExactly, isMoment } from '../format/text.ts'
+import { now } from '../live/clock.ts'
 import { changeQuery, route } from '../navigation/route.ts'
 import { CopyButton } from '../parts/copyable.tsx'
-import { ErrorBoundary } from '../parts/error-boundary.tsx'
-import { Field } from '../parts/field.tsx'
-import { Notice } from '../parts/notice.tsx'
-import { Outcome } from '../parts/outcome.tsx'
-import { PageHeading } from '../parts/page-heading.tsx'
+import { Closing } from '../parts/dialog.tsx'
+import { LongTextField } from '../parts/fields.tsx'
+import { Notice, Outcome } from '../parts/notice.tsx'
+import { ErrorBoundary, Fact, PageHeading } from '../parts/page.tsx'
 import { may } from '../session/session.ts'
-import { ClaimsCard } from './claims-card.tsx'
-import { decodeToken } from './decoded-token.ts'
+import { type DecodedToken, decodeToken, textOf } from './decoded-token.ts'
 import { GetTokenDialog } from './get-token-dialog.tsx'
 import { VerificationCard } from './verification-card.tsx'
 
@@ -41,18 +41,7 @@ export function TokensPage() {
       </p>
       <Outcome text={outcome} onClose={() => setOutcome('')} />
       <section class="card" aria-label="Token">
-        <Field label="Access token">
-          {(id) => (
-            <textarea
-              id={id}
-              rows={5}
-              spellcheck={false}
-              autocomplete="off"
-              value={text}
-              onInput={({ currentTarget }) => change(currentTarget.value)}
-            />
-          )}
-        </Field>
+        <LongTextField label="Access token" rows={5} value={text} onChange={change} />
         {token !== undefined && (
           <p class="quiet after-field">
             Copy it <CopyButton text={token.text} what="the token" />
@@ -62,11 +51,9 @@ export function TokensPage() {
       <div class="stack" aria-live="polite">
         {text.trim() !== '' && token === undefined && (
           <Notice kind="warning">
-            <p>
-              {/^ktn_/.test(text.trim())
-                ? 'This is no JWT but a secret of Keyturn, which says nothing about itself.'
-                : 'This is no JWT: three parts in base64url between dots.'}
-            </p>
+            {/^ktn_/.test(text.trim())
+              ? 'This is no JWT but a secret of Keyturn, which says nothing about itself.'
+              : 'This is no JWT: three parts in base64url between dots.'}
           </Notice>
         )}
         {token !== undefined && (
@@ -78,19 +65,59 @@ export function TokensPage() {
         )}
       </div>
       {(isGetting || asked !== '') && may('iam.user.secret.write') && (
-        <GetTokenDialog
-          clientId={asked}
-          onClose={() => {
+        <Closing.Provider
+          value={() => {
             setIsGetting(false)
             // A step back to this place, or a reload, does not open it again.
             changeQuery({ user: '' })
           }}
-          onDone={(got, { name }) => {
-            setText(got)
-            setOutcome(`A new access token of ${name}. It is in this page alone, and gone when you leave it.`)
-          }}
-        />
+        >
+          <GetTokenDialog
+            clientId={asked}
+            onDone={(got, { name }) => {
+              setText(got)
+              setOutcome(`A new access token of ${name}. It is in this page alone, and gone when you leave it.`)
+            }}
+          />
+        </Closing.Provider>
       )}
     </>
+  )
+}
+
+const MOMENTS = ['exp', 'iat', 'nbf', 'auth_time']
+
+function ClaimsCard({ token: { header, claims } }: { readonly token: DecodedToken }) {
+  return (
+    <section class="card" aria-labelledby="claims-title">
+      <div class="two-columns">
+        <div>
+          <h2 id="claims-title">Claims</h2>
+          <Members of={claims} />
+        </div>
+        <div>
+          <h2>Header</h2>
+          <Members of={header} />
+        </div>
+      </div>
+    </section>
+  )
+}
+
+function Members({ of: members }: { readonly of: Readonly<Record<string, unknown>> }) {
+  return (
+    <dl class="facts claims">
+      {Object.entries(members).map(([name, value]) => (
+        <Fact key={name} name={<code>{name}</code>}>
+          {MOMENTS.includes(name) && typeof value === 'number' && isMoment(value * 1000) ? (
+            <>
+              {formatExactly(value * 1000)} <span class="quiet">({formatDistance(value * 1000, now.value)})</span>
+            </>
+          ) : (
+            <code>{textOf(value)}</code>
+          )}
+        </Fact>
+      ))}
+    </dl>
   )
 }

@@ -5,22 +5,17 @@ import { type Project, ProjectMemberRole } from '../../gen/iam/project/v2/projec
 import { InstanceRole, type ManagedProject, type ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import { projects as projectService, serviceUsers } from '../api/clients.ts'
 import { useLoaded } from '../live/loaded.ts'
-import { CardSection } from '../parts/card-section.tsx'
-import { Chips } from '../parts/chips.tsx'
+import { type Adding, Chips } from '../parts/chips.tsx'
+import { InlineForm } from '../parts/confirm-dialog.tsx'
+import { useDraft } from '../parts/draft.ts'
+import { SelectField } from '../parts/fields.tsx'
+import { CardSection } from '../parts/page.tsx'
 import { nameOfProject } from '../projects/project-names.ts'
 import { mayWithProject, mayWithUser } from '../session/rights.ts'
 import { may } from '../session/session.ts'
-import { GrantRoleForm } from './grant-role-form.tsx'
-import { INSTANCE_ROLES } from './instance-roles.ts'
 
 const PAGE = 1000
-const ALL_ROLES = [
-  InstanceRole.IAM_OWNER,
-  InstanceRole.IAM_OWNER_VIEWER,
-  InstanceRole.IAM_KEY_OPERATOR,
-  InstanceRole.IAM_AUDITOR,
-  InstanceRole.IAM_USER_ADMINISTRATOR,
-]
+const ALL_ROLES = Object.values(InstanceRole).filter((role) => typeof role === 'number' && role !== 0) as InstanceRole[]
 
 interface AccessSectionProps {
   readonly user: ServiceUser
@@ -33,10 +28,9 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
   const grants = user.projectRoles.flatMap(({ projectId, roles }) => roles.map((role) => ({ projectId, role })))
   const nameOf = ({ projectId, role }: { projectId: string; role: string }) =>
     `${nameOfProject(projects, projectId)}: ${role}`
-  const memberNameOf = ({ projectId, role }: ManagedProject) =>
-    `${nameOfProject(projects, projectId)}: ${ProjectMemberRole[role]}`
+  const memberNameOf = ({ projectId, role }: ManagedProject) => nameOf({ projectId, role: ProjectMemberRole[role] })
   const setRoles = (instanceRoles: InstanceRole[]) => serviceUsers.setInstanceRoles({ userId, instanceRoles })
-  const roleNamed = (name: string) => ALL_ROLES.find((role) => INSTANCE_ROLES[role] === name)
+  const roleNamed = (name: string) => ALL_ROLES.filter((role) => InstanceRole[role] === name)
   return (
     <CardSection id="access" title="Access">
       <div class="two-columns">
@@ -45,20 +39,16 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
           <Chips
             label="Roles over the instance"
             empty="None: it may not call Keyturn's own API."
-            items={user.instanceRoles.map((role) => INSTANCE_ROLES[role])}
+            items={user.instanceRoles.map((role) => InstanceRole[role])}
             mayChange={may('iam.instance_role.write')}
-            removing={{
-              consequence: "Its calls of Keyturn's own API that need this role are refused at once.",
-              remove: (name) => setRoles(user.instanceRoles.filter((role) => role !== roleNamed(name))),
-            }}
+            consequence="Its calls of Keyturn's own API that need this role are refused at once."
+            remove={(name) => setRoles(user.instanceRoles.filter((role) => !roleNamed(name).includes(role)))}
             adding={{
               label: 'Add a role',
-              choices: ALL_ROLES.filter((role) => !user.instanceRoles.includes(role)).map((role) => ({
-                value: INSTANCE_ROLES[role],
-                name: INSTANCE_ROLES[role],
-              })),
-              add: (name) =>
-                setRoles([...user.instanceRoles, ...[roleNamed(name)].filter((role) => role !== undefined)]),
+              choices: ALL_ROLES.filter((role) => !user.instanceRoles.includes(role))
+                .map((role) => InstanceRole[role])
+                .map((name) => [name, name]),
+              add: (name) => setRoles([...user.instanceRoles, ...roleNamed(name)]),
             }}
           />
         </div>
@@ -66,15 +56,12 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
           <h3>Roles in projects</h3>
           <Chips
             label="Roles in projects"
-            empty="None."
             items={grants.map(nameOf)}
             mayChange={mayChange}
-            removing={{
-              consequence: 'New tokens do not have it. Tokens that have it keep it until they expire.',
-              remove: async (name) => {
-                const grant = grants.find((candidate) => nameOf(candidate) === name)
-                if (grant !== undefined) await serviceUsers.revokeProjectRole({ userId, ...grant })
-              },
+            consequence="New tokens do not have it. Tokens that have it keep it until they expire."
+            remove={async (name) => {
+              const grant = grants.find((candidate) => nameOf(candidate) === name)
+              if (grant !== undefined) await serviceUsers.revokeProjectRole({ userId, ...grant })
             }}
           />
           {mayChange && (
@@ -88,13 +75,10 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
           <h3>Custom scopes</h3>
           <Chips
             label="Custom scopes"
-            empty="None."
             items={user.scopes}
             mayChange={mayChange}
-            removing={{
-              consequence: 'Token requests with it are refused. Tokens that have it keep it until they expire.',
-              remove: (scope) => serviceUsers.revokeScope({ userId, scope }),
-            }}
+            consequence="Token requests with it are refused. Tokens that have it keep it until they expire."
+            remove={(scope) => serviceUsers.revokeScope({ userId, scope })}
             adding={useScopeChoices(user)}
           />
         </div>
@@ -105,20 +89,18 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
             empty="None: it manages no project."
             items={user.managedProjects.map(memberNameOf)}
             mayChange={mayWithUser('iam.project.member.write', user)}
-            removing={{
-              consequence: "Its calls of Keyturn's own API about this project are refused at once.",
-              remove: async (name) => {
-                const managed = user.managedProjects.find((candidate) => memberNameOf(candidate) === name)
-                if (managed !== undefined)
-                  await projectService.removeProjectMember({ userId, projectId: managed.projectId })
-              },
+            consequence="Its calls of Keyturn's own API about this project are refused at once."
+            remove={async (name) => {
+              const managed = user.managedProjects.find((candidate) => memberNameOf(candidate) === name)
+              if (managed === undefined) return
+              await projectService.removeProjectMember({ userId, projectId: managed.projectId })
             }}
             adding={{
               label: 'Make it the owner of a project',
               choices: projects
                 .filter(({ projectId }) => mayWithProject('iam.project.member.write', projectId))
                 .filter(({ projectId }) => !user.managedProjects.some((managed) => managed.projectId === projectId))
-                .map(({ projectId, name }) => ({ value: projectId, name })),
+                .map(({ projectId, name }) => [projectId, name]),
               add: (projectId) =>
                 projectService.setProjectMember({ projectId, userId, role: ProjectMemberRole.PROJECT_OWNER }),
             }}
@@ -129,19 +111,53 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
   )
 }
 
-function useScopeChoices(user: ServiceUser) {
+function useScopeChoices(user: ServiceUser): Adding | undefined {
   const { userId, projectId, scopes: granted } = user
-  const loaded = useLoaded(`scopes ${projectId}`, async (options) =>
+  const { value } = useLoaded(`scopes ${projectId}`, async (options) =>
     mayWithUser('iam.user.write', user)
       ? await projectService.listProjectScopes({ projectId, pageSize: PAGE }, options)
       : { scopes: [] },
   )
-  if (loaded.value === undefined) return undefined
+  if (value === undefined) return undefined
   return {
     label: 'Add a scope',
-    choices: loaded.value.scopes
-      .filter((scope) => !granted.includes(scope))
-      .map((scope) => ({ value: scope, name: scope })),
-    add: (scope: string) => serviceUsers.grantScope({ userId, scope }),
+    choices: value.scopes.filter((scope) => !granted.includes(scope)).map((scope) => [scope, scope]),
+    add: (scope) => serviceUsers.grantScope({ userId, scope }),
   }
+}
+
+/** Grants a role of a project: the user's own one, or another. */
+function GrantRoleForm({ user, projects }: AccessSectionProps) {
+  const { userId } = user
+  const { values, field, set } = useDraft({ projectId: user.projectId, role: '' })
+  const { projectId, role } = values
+  const loaded = useLoaded(`roles ${projectId}`, (options) =>
+    projectService.listProjectRoles({ projectId, pageSize: PAGE }, options),
+  )
+  const granted = user.projectRoles.find((grant) => grant.projectId === projectId)?.roles ?? []
+  const others = loaded.value?.roles.filter((candidate) => !granted.includes(candidate)) ?? []
+  return (
+    <InlineForm
+      isIncomplete={role === ''}
+      change={async () => {
+        await serviceUsers.grantProjectRole({ userId, projectId, role })
+        set({ role: '' })
+      }}
+    >
+      <SelectField
+        label="Project"
+        value={projectId}
+        choices={projects.map((project) => [project.projectId, project.name] as const)}
+        onChange={(chosen) => set({ projectId: chosen, role: '' })}
+      />
+      <SelectField
+        label="Role"
+        choices={[
+          ['', others.length === 0 ? 'No other role' : 'Choose…'],
+          ...others.map((name) => [name, name] as const),
+        ]}
+        {...field('role')}
+      />
+    </InlineForm>
+  )
 }

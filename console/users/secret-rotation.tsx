@@ -1,15 +1,32 @@
 /**
- * How to rotate a secret without an outage, as steps that see how far it is.
+ * What there is to notice about a client secret, and how to rotate one without an outage, as steps that see how far it is.
  */
 import type { ComponentChildren } from 'preact'
 import type { ClientSecret } from '../../gen/iam/user/v2/service_user_pb.js'
-import { formatLength, millisecondsOf } from '../format/moment.ts'
-import { shortened } from '../format/shortened.ts'
+import { formatDistance, formatLength, formatRoughly, millisecondsOf, shortened } from '../format/text.ts'
 import { now } from '../live/clock.ts'
 import { tokenLifetime } from '../live/instance.ts'
 import { Icon } from '../parts/icon.tsx'
+import type { State } from '../parts/notice.tsx'
 import { Distance } from '../parts/when.tsx'
-import { stateOfSecret } from './secret-state.ts'
+
+const DAY = 86_400_000
+/** A secret that ends within this time should be rotated. */
+const SOON = 14 * DAY
+/** A secret that has not been used for this time is likely to be superfluous. */
+const UNUSED = 30 * DAY
+
+/** The state of a secret. */
+export function stateOfSecret(secret: ClientSecret, now: number): State & { readonly isLive: boolean } {
+  const ends = millisecondsOf(secret.expirationDate)
+  if (secret.deactivationDate !== undefined) return { isLive: false, text: 'deactivated', tone: '' }
+  if (ends !== undefined && ends <= now) return { isLive: false, text: 'expired', tone: '' }
+  if (ends !== undefined && ends - now < SOON)
+    return { isLive: true, text: `ends ${formatDistance(ends, now)}`, tone: 'warning' }
+  const since = millisecondsOf(secret.lastUseDate ?? secret.creationDate) ?? now
+  if (now - since >= UNUSED) return { isLive: true, text: `unused for ${formatRoughly(now - since)}`, tone: 'warning' }
+  return { isLive: true, text: 'live', tone: 'success' }
+}
 
 interface SecretRotationProps {
   /** Oldest first. */
@@ -21,7 +38,7 @@ interface SecretRotationProps {
 export function SecretRotation({ secrets, onDeactivate }: SecretRotationProps) {
   const at = now.value
   const token = tokenLifetime.value
-  const live = secrets.filter((secret) => stateOfSecret(secret, at).kind === 'live')
+  const live = secrets.filter((secret) => stateOfSecret(secret, at).isLive)
   const [old] = live
   const fresh = live.at(-1)
   if (old === undefined || fresh === undefined) return null

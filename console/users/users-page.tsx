@@ -1,28 +1,23 @@
 /**
  * The service users: a page at a time, or those that a search finds. Search, project and page are in the address.
  */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { Project } from '../../gen/iam/project/v2/project_pb.js'
-import type { ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
+import { InstanceRole, type ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import { serviceUsers } from '../api/clients.ts'
-import { millisecondsOf } from '../format/moment.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { changeQuery, linkTo, route } from '../navigation/route.ts'
+import { DialogButton } from '../parts/confirm-dialog.tsx'
 import { Copyable } from '../parts/copyable.tsx'
-import { type Column, DataTable } from '../parts/data-table.tsx'
-import { Field } from '../parts/field.tsx'
-import { LoadedView } from '../parts/loaded-view.tsx'
-import { PageHeading } from '../parts/page-heading.tsx'
-import { Pager } from '../parts/pager.tsx'
+import { type Column, Listing, PAGE_SIZE } from '../parts/data-table.tsx'
+import { Field, SelectField } from '../parts/fields.tsx'
+import { PageHeading } from '../parts/page.tsx'
 import { When } from '../parts/when.tsx'
 import { allProjects, nameOfProject } from '../projects/project-names.ts'
 import { mayWithProject } from '../session/rights.ts'
 import { may } from '../session/session.ts'
 import { CreateUserDialog } from './create-user-dialog.tsx'
-import { INSTANCE_ROLES } from './instance-roles.ts'
 import { UserState } from './user-state.tsx'
-
-const PAGE_SIZE = 50
 
 /** How long writing must pause before the search begins, in milliseconds. */
 const PAUSE = 250
@@ -32,49 +27,50 @@ export function UsersPage() {
   const search = query.get('search')?.trim() ?? ''
   const projectId = query.get('project') ?? ''
   const pageToken = query.get('page') ?? ''
-  const [isCreating, setIsCreating] = useState(false)
   const known = useLoaded('projects', allProjects)
-  const loaded = useLoaded(`users ${search} ${projectId} ${pageToken}`, (options) =>
-    serviceUsers.listServiceUsers({ projectId, search, pageToken, pageSize: PAGE_SIZE }, options),
-  )
+  const loaded = useLoaded(`users ${search} ${projectId} ${pageToken}`, async (options) => {
+    const request = { projectId, search, pageToken, pageSize: PAGE_SIZE }
+    const { serviceUsers: rows, nextPageToken } = await serviceUsers.listServiceUsers(request, options)
+    return { rows, nextPageToken }
+  })
   const all = known.value ?? []
   return (
     <>
       <PageHeading title="Service users">
         {may('iam.user.write') && (
-          <button
-            type="button"
-            class="button is-primary"
+          <DialogButton
+            verb="Create user"
+            isPrimary
             disabled={known.value === undefined}
-            onClick={() => setIsCreating(true)}
-          >
-            Create user
-          </button>
+            dialog={
+              <CreateUserDialog
+                projects={all.filter((project) => mayWithProject('iam.user.write', project.projectId))}
+                projectId={projectId}
+              />
+            }
+          />
         )}
       </PageHeading>
       <section class="card" aria-label="Service users">
         <div class="filters">
           <SearchField text={search} />
-          <ProjectChoice projectId={projectId} projects={all} />
+          <SelectField
+            label="Project"
+            value={projectId}
+            choices={[['', 'All projects'], ...all.map((each) => [each.projectId, each.name] as const)]}
+            onChange={(project) => changeQuery({ project, page: '' })}
+          />
         </div>
         <div class="listing">
-          <LoadedView loaded={loaded}>
-            {({ serviceUsers: users, nextPageToken }) => (
-              <>
-                <UserTable users={users} projects={all} />
-                <Pager pageToken={pageToken} nextPageToken={nextPageToken} />
-              </>
-            )}
-          </LoadedView>
+          <Listing
+            caption="Service users"
+            columns={columnsWith(all)}
+            loaded={loaded}
+            keyOf={({ userId }) => userId}
+            empty="No service user fits."
+          />
         </div>
       </section>
-      {isCreating && known.value !== undefined && (
-        <CreateUserDialog
-          projects={all.filter((project) => mayWithProject('iam.user.write', project.projectId))}
-          projectId={projectId}
-          onClose={() => setIsCreating(false)}
-        />
-      )}
     </>
   )
 }
@@ -110,34 +106,8 @@ function SearchField({ text }: { readonly text: string }) {
   )
 }
 
-function ProjectChoice({ projectId, projects }: { readonly projectId: string; readonly projects: readonly Project[] }) {
-  return (
-    <Field label="Project">
-      {(id) => (
-        <select
-          id={id}
-          value={projectId}
-          onChange={({ currentTarget }) => changeQuery({ project: currentTarget.value, page: '' })}
-        >
-          <option value="">All projects</option>
-          {projects.map((project) => (
-            <option key={project.projectId} value={project.projectId}>
-              {project.name}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
-  )
-}
-
-interface UserTableProps {
-  readonly users: readonly ServiceUser[]
-  readonly projects: readonly Project[]
-}
-
-function UserTable({ users, projects }: UserTableProps) {
-  const columns: Column<ServiceUser>[] = [
+function columnsWith(projects: readonly Project[]): readonly Column<ServiceUser>[] {
+  return [
     {
       name: 'Name',
       kind: 'main',
@@ -152,23 +122,14 @@ function UserTable({ users, projects }: UserTableProps) {
       ),
     },
     { name: 'Project', kind: 'text', cell: ({ projectId }) => nameOfProject(projects, projectId) },
-    { name: 'Roles', kind: 'text', cell: (user) => <RolesOf user={user} projects={projects} /> },
+    { name: 'Roles', kind: 'text', cell: (user) => rolesOf(user, projects) },
     { name: 'State', cell: (user) => <UserState user={user} /> },
-    { name: 'Created', cell: ({ creationDate }) => <When at={millisecondsOf(creationDate)} /> },
+    { name: 'Created', cell: ({ creationDate }) => <When at={creationDate} /> },
   ]
-  return (
-    <DataTable
-      caption="Service users"
-      columns={columns}
-      rows={users}
-      keyOf={({ userId }) => userId}
-      empty="No service user fits."
-    />
-  )
 }
 
-function RolesOf({ user, projects }: { readonly user: ServiceUser; readonly projects: readonly Project[] }) {
-  const own = user.instanceRoles.map((role) => INSTANCE_ROLES[role])
+function rolesOf(user: ServiceUser, projects: readonly Project[]) {
+  const own = user.instanceRoles.map((role) => InstanceRole[role])
   const granted = user.projectRoles.flatMap(({ projectId, roles }) => {
     const project = projectId === user.projectId ? '' : `${nameOfProject(projects, projectId)}: `
     return roles.map((role) => `${project}${role}`)

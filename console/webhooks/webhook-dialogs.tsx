@@ -1,91 +1,152 @@
 /**
  * What can be done with a webhook, each with what it does to its receiver before it is done.
  */
-import { useState } from 'preact/hooks'
+import { useContext, useState } from 'preact/hooks'
 import { type Webhook, WebhookState } from '../../gen/iam/event/v2/webhook_pb.js'
 import { webhookService } from '../api/clients.ts'
 import { goTo } from '../navigation/route.ts'
-import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
-import { DurationField } from '../parts/duration-field.tsx'
+import { ConfirmButton, ConfirmDialog } from '../parts/confirm-dialog.tsx'
+import { Closing } from '../parts/dialog.tsx'
+import { type Draft, useDraft } from '../parts/draft.ts'
+import { DurationField, LongTextField, TextField } from '../parts/fields.tsx'
 import { ShownOnce } from '../parts/shown-once.tsx'
-import { changedPaths, draftOf, NEW_WEBHOOK, requestOf, WebhookForm } from './webhook-form.tsx'
 
 /** Creates a webhook, shows its secret, and goes to it. */
-export function CreateWebhookDialog({ onClose }: { readonly onClose: () => void }) {
-  const [draft, setDraft] = useState(NEW_WEBHOOK)
+export function CreateWebhookDialog() {
+  const close = useContext(Closing)
+  const draft = useDraft(NEW_WEBHOOK)
+  const { values } = draft
   const [created, setCreated] = useState<{ readonly secret: string; readonly webhookId: string }>()
   if (created !== undefined) {
     const { secret, webhookId } = created
     return (
-      <Secret
-        secret={secret}
-        onClose={() => {
-          onClose()
+      <Closing.Provider
+        value={() => {
+          close()
           goTo(['webhooks', webhookId])
         }}
-      />
+      >
+        <Secret secret={secret} />
+      </Closing.Provider>
     )
   }
   return (
     <ConfirmDialog
       title="Create a webhook"
       verb="Create webhook"
-      isIncomplete={draft.name === '' || draft.url === ''}
-      onClose={onClose}
-      change={() => webhookService.createWebhook(requestOf(draft))}
+      isIncomplete={values.name === '' || values.url === ''}
+      change={() => webhookService.createWebhook(requestOf(values))}
       onDone={({ secret, webhook }) => setCreated({ secret, webhookId: webhook?.webhookId ?? '' })}
     >
       <p>Events of the audit trail are sent to it from then on, each signed with a secret that is shown once.</p>
-      <WebhookForm draft={draft} onChange={(values) => setDraft((before) => ({ ...before, ...values }))} />
+      <WebhookForm {...draft} />
     </ConfirmDialog>
   )
 }
 
-function Secret({ secret, onClose }: { readonly secret: string; readonly onClose: () => void }) {
+function Secret({ secret }: { readonly secret: string }) {
   return (
-    <ShownOnce title="The new signing secret" secret={secret} what="signing secret" onClose={onClose}>
+    <ShownOnce title="The new signing secret" secret={secret} what="signing secret">
       <p>The receiver verifies the signature of each event with it (Standard Webhooks).</p>
     </ShownOnce>
   )
 }
 
-interface WebhookDialogProps {
+interface OfWebhook {
   readonly webhook: Webhook
-  readonly onClose: () => void
 }
 
-export function ChangeWebhookDialog({ webhook, onClose }: WebhookDialogProps) {
+export function ChangeWebhookDialog({ webhook }: OfWebhook) {
   const { webhookId } = webhook
-  // As it was when the form was filled from it, so that what changes elsewhere meanwhile is not taken for a change of the form.
-  const [before] = useState(() => draftOf(webhook))
-  const [draft, setDraft] = useState(before)
-  const paths = changedPaths(before, draft)
+  const draft = useDraft(draftOf(webhook))
+  const { values, paths } = draft
   return (
     <ConfirmDialog
       title="Change the webhook"
       verb="Save"
       isIncomplete={paths.length === 0}
-      onClose={onClose}
-      change={() => webhookService.updateWebhook({ webhookId, ...requestOf(draft), updateMask: { paths } })}
+      change={() => webhookService.updateWebhook({ webhookId, ...requestOf(values), updateMask: { paths } })}
     >
-      <WebhookForm draft={draft} onChange={(values) => setDraft((current) => ({ ...current, ...values }))} />
+      <WebhookForm {...draft} />
       <p class="hint">Events that wait are sent as it is then, the first of them at once.</p>
     </ConfirmDialog>
   )
 }
 
+/** A webhook as it is in a form: lists as lines. */
+interface WebhookDraft {
+  readonly name: string
+  readonly url: string
+  readonly eventTypes: string
+  readonly resources: string
+  readonly caCertificates: string
+}
+
+const NEW_WEBHOOK: WebhookDraft = { name: '', url: '', eventTypes: '', resources: '', caCertificates: '' }
+
+function draftOf({ name, url, eventTypes, resources, caCertificates }: Webhook): WebhookDraft {
+  return { name, url, eventTypes: eventTypes.join('\n'), resources: resources.join('\n'), caCertificates }
+}
+
+function requestOf({ name, url, eventTypes, resources, caCertificates }: WebhookDraft) {
+  const [types, reach] = [eventTypes, resources].map((text) => text.split(/\s+/).filter((word) => word !== ''))
+  return { name: name.trim(), url: url.trim(), eventTypes: types ?? [], resources: reach ?? [], caCertificates }
+}
+
+const LONG_TEXTS = [
+  {
+    name: 'eventTypes',
+    label: 'Types of events',
+    hint: 'One a line, for example keyturn.rotation.* or keyturn.iam.user.v2.ServiceUserService.DisableServiceUser. Empty: all.',
+  },
+  {
+    name: 'resources',
+    label: 'Resources',
+    hint: 'One a line, each with its parts, for example projects/PROJECT_ID. Empty: all.',
+  },
+  {
+    name: 'caCertificates',
+    label: 'Certificates of authorities',
+    hint: 'PEM. Trusted instead of the usual ones. Empty: those.',
+  },
+] as const
+
+function WebhookForm({ field }: Draft<WebhookDraft>) {
+  return (
+    <>
+      <TextField
+        label="Name"
+        hint="Small letters, digits and hyphens."
+        required
+        spellcheck={false}
+        {...field('name')}
+      />
+      <TextField
+        label="URL"
+        hint="The https address of the receiver."
+        type="url"
+        required
+        placeholder="https://"
+        {...field('url')}
+      />
+      {LONG_TEXTS.map(({ name, ...words }) => (
+        <LongTextField key={name} {...words} rows={2} {...field(name)} />
+      ))}
+    </>
+  )
+}
+
 const DAY = 86_400
 
-export function RotateSecretDialog({ webhook: { webhookId }, onClose }: WebhookDialogProps) {
+export function RotateSecretDialog({ webhook: { webhookId } }: OfWebhook) {
   const [overlapSeconds, setOverlapSeconds] = useState(DAY)
   const [secret, setSecret] = useState<string>()
-  if (secret !== undefined) return <Secret secret={secret} onClose={onClose} />
+  if (secret !== undefined) return <Secret secret={secret} />
   return (
     <ConfirmDialog
       title="Rotate the signing secret?"
       verb="Rotate"
       isIncomplete={!Number.isFinite(overlapSeconds)}
-      onClose={onClose}
       change={() => webhookService.rotateWebhookSecret({ webhookId, overlapSeconds })}
       onDone={(response) => setSecret(response.secret)}
     >
@@ -95,48 +156,46 @@ export function RotateSecretDialog({ webhook: { webhookId }, onClose }: WebhookD
       <DurationField
         label="The secret before signs for"
         hint="At most 7 days. 0: it ends at once, and with it any that is older."
-        seconds={overlapSeconds}
+        value={overlapSeconds}
         onChange={setOverlapSeconds}
       />
     </ConfirmDialog>
   )
 }
 
-export function SwitchWebhookDialog({ webhook: { webhookId, name, state }, onClose }: WebhookDialogProps) {
+export function SwitchWebhookButton({ webhook: { webhookId, name, state } }: OfWebhook) {
   const isEnabled = state === WebhookState.ENABLED
   const verb = isEnabled ? 'Disable' : 'Enable'
+  const changed = { enabled: !isEnabled, updateMask: { paths: ['enabled'] } }
   return (
-    <ConfirmDialog
+    <ConfirmButton
       title={`${verb} ${name}?`}
       verb={verb}
       isDangerous={isEnabled}
-      onClose={onClose}
-      change={() =>
-        webhookService.updateWebhook({ webhookId, enabled: !isEnabled, updateMask: { paths: ['enabled'] } })
-      }
+      change={() => webhookService.updateWebhook({ webhookId, ...changed })}
     >
       <p>
         {isEnabled
           ? 'Events wait until it is enabled again, as long as the audit trail keeps them.'
           : 'Events that wait are sent, oldest first.'}
       </p>
-    </ConfirmDialog>
+    </ConfirmButton>
   )
 }
 
-export function DeleteWebhookDialog({ webhook: { webhookId, name }, onClose }: WebhookDialogProps) {
+export function DeleteWebhookButton({ webhook: { webhookId, name } }: OfWebhook) {
   return (
-    <ConfirmDialog
+    <ConfirmButton
+      label="Delete"
       title={`Delete ${name}?`}
       verb="Delete for good"
       isDangerous
-      onClose={onClose}
       change={async () => {
         await webhookService.deleteWebhook({ webhookId })
         goTo(['webhooks'])
       }}
     >
       <p>Events that wait for it are not sent any more. They stay in the audit trail.</p>
-    </ConfirmDialog>
+    </ConfirmButton>
   )
 }

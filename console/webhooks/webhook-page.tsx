@@ -1,62 +1,44 @@
 /**
  * One webhook: what is sent to it, and how delivery goes.
  */
-import { Code, ConnectError } from '@connectrpc/connect'
-import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { type Webhook, WebhookState } from '../../gen/iam/event/v2/webhook_pb.js'
 import { webhookService } from '../api/clients.ts'
-import { millisecondsOf } from '../format/moment.ts'
+import { unlessMissing } from '../api/failure.ts'
+import { now } from '../live/clock.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { linkTo } from '../navigation/route.ts'
 import { useAction } from '../parts/action.ts'
+import { DialogButton } from '../parts/confirm-dialog.tsx'
 import { Copyable } from '../parts/copyable.tsx'
-import { LoadedView } from '../parts/loaded-view.tsx'
-import { FailureNotice, Notice } from '../parts/notice.tsx'
-import { Outcome } from '../parts/outcome.tsx'
-import { PageHeading } from '../parts/page-heading.tsx'
-import { Distance, When } from '../parts/when.tsx'
+import { ItemView } from '../parts/loaded-view.tsx'
+import { Badge, FailureNotice, Notice, Outcome } from '../parts/notice.tsx'
+import { CardSection, DistanceFact, Fact, PageHeading } from '../parts/page.tsx'
+import { When } from '../parts/when.tsx'
 import { may } from '../session/session.ts'
 import {
   ChangeWebhookDialog,
-  DeleteWebhookDialog,
+  DeleteWebhookButton,
   RotateSecretDialog,
-  SwitchWebhookDialog,
+  SwitchWebhookButton,
 } from './webhook-dialogs.tsx'
-import { waitingEventsOf } from './webhook-state.ts'
-import { WebhookBadge } from './webhooks-page.tsx'
+import { stateOfWebhook, waitingEventsOf } from './webhooks-page.tsx'
 
 export function WebhookPage({ id: webhookId }: { readonly id: string }) {
   const loaded = useLoaded(
     `webhook ${webhookId}`,
-    async (options) => {
-      try {
-        return (await webhookService.getWebhook({ webhookId }, options)).webhook ?? null
-      } catch (error) {
-        if (ConnectError.from(error).code === Code.NotFound) return null
-        throw error
-      }
-    },
+    async (options) => (await unlessMissing(webhookService.getWebhook({ webhookId }, options)))?.webhook ?? null,
     { isPeriodic: true },
   )
   return (
-    <>
-      <p class="crumbs">
-        <a href={linkTo(['webhooks'])}>Webhooks</a>
-      </p>
-      <LoadedView loaded={loaded}>
-        {(webhook) => (webhook === null ? <p>There is no such webhook.</p> : <LoadedWebhook webhook={webhook} />)}
-      </LoadedView>
-    </>
+    <ItemView place={['webhooks', 'Webhooks']} what="webhook" loaded={loaded}>
+      {(webhook) => <LoadedWebhook webhook={webhook} />}
+    </ItemView>
   )
 }
 
-type Open = 'change' | 'rotate' | 'switch' | 'delete'
-
 function LoadedWebhook({ webhook }: { readonly webhook: Webhook }) {
-  const [open, setOpen] = useState<Open>()
-  const { webhookId, name, url, state, creationDate } = webhook
-  const shared = { webhook, onClose: () => setOpen(undefined) }
+  const { webhookId, name, url, creationDate } = webhook
   const test = useTest(webhookId)
   return (
     <>
@@ -66,37 +48,23 @@ function LoadedWebhook({ webhook }: { readonly webhook: Webhook }) {
             <button type="button" class="button" disabled={test.isRunning} onClick={() => void test.run()}>
               {test.isRunning ? 'Sending…' : 'Send a test event'}
             </button>
-            <button type="button" class="button" onClick={() => setOpen('change')}>
-              Change
-            </button>
-            <button type="button" class="button" onClick={() => setOpen('rotate')}>
-              Rotate secret
-            </button>
-            <button type="button" class="button" onClick={() => setOpen('switch')}>
-              {state === WebhookState.ENABLED ? 'Disable' : 'Enable'}
-            </button>
+            <DialogButton verb="Change" dialog={<ChangeWebhookDialog webhook={webhook} />} />
+            <DialogButton verb="Rotate secret" dialog={<RotateSecretDialog webhook={webhook} />} />
+            <SwitchWebhookButton webhook={webhook} />
           </>
         )}
-        {may('iam.webhook.delete') && (
-          <button type="button" class="button" onClick={() => setOpen('delete')}>
-            Delete
-          </button>
-        )}
+        {may('iam.webhook.delete') && <DeleteWebhookButton webhook={webhook} />}
       </PageHeading>
       <Outcome text={test.outcome} onClose={test.forget} />
       <FailureNotice failure={test.failure} />
       <p class="summary">
-        <WebhookBadge webhook={webhook} /> Created <When at={millisecondsOf(creationDate)} />.{' '}
+        <Badge {...stateOfWebhook(webhook, now.value)} /> Created <When at={creationDate} />.{' '}
         {may('iam.audit.read') && (
           <a href={linkTo(['audit'], { resource: `webhooks/${webhookId}` })}>What was done to it</a>
         )}
       </p>
       <Delivery webhook={webhook} />
       <Settings webhook={webhook} />
-      {open === 'change' && <ChangeWebhookDialog {...shared} />}
-      {open === 'rotate' && <RotateSecretDialog {...shared} />}
-      {open === 'switch' && <SwitchWebhookDialog {...shared} />}
-      {open === 'delete' && <DeleteWebhookDialog {...shared} />}
     </>
   )
 }
@@ -116,70 +84,47 @@ function useTest(webhookId: string) {
   return { ...action, outcome: delivered, failure: action.failure ?? undelivered, forget }
 }
 
-function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  )
-}
-
 function Delivery({ webhook }: { readonly webhook: Webhook }) {
   const { state, delivery } = webhook
   const failures = delivery?.failures ?? 0
   const isTrying = state === WebhookState.ENABLED && failures > 0
   return (
-    <section class="card" aria-labelledby="delivery-title">
-      <h2 id="delivery-title">Delivery</h2>
+    <CardSection id="delivery" title="Delivery">
       {state === WebhookState.GONE && (
         <Notice kind="warning">
-          <p>The receiver has answered 410 Gone, which disabled it. Events wait until it is enabled again.</p>
+          The receiver has answered 410 Gone, which disabled it. Events wait until it is enabled again.
         </Notice>
       )}
       {isTrying && (
         <Notice kind="warning">
-          <p>
-            The first of the events that wait has failed {failures === 1 ? 'once' : `${failures} times`}: the receiver{' '}
-            {delivery?.lastFailure}.
-          </p>
+          The first of the events that wait has failed {failures === 1 ? 'once' : `${failures} times`}: the receiver{' '}
+          {delivery?.lastFailure}.
         </Notice>
       )}
       <dl class="facts">
-        <Fact name="Last delivered">
-          <Distance at={millisecondsOf(delivery?.lastSuccessDate)} otherwise="never" />
-        </Fact>
-        <Fact name="Last failure">
-          <Distance at={millisecondsOf(delivery?.lastFailureDate)} otherwise="never" />
-        </Fact>
+        <DistanceFact name="Last delivered" at={delivery?.lastSuccessDate} otherwise="never" />
+        <DistanceFact name="Last failure" at={delivery?.lastFailureDate} otherwise="never" />
         <Fact name="Events that wait">
           {waitingEventsOf(webhook)}
           {delivery?.waitingSinceDate !== undefined && (
             <>
-              , the first since <When at={millisecondsOf(delivery.waitingSinceDate)} />
+              , the first since <When at={delivery.waitingSinceDate} />
             </>
           )}
         </Fact>
-        {isTrying && (
-          <Fact name="Next attempt">
-            <Distance at={millisecondsOf(delivery?.nextAttemptDate)} />
-          </Fact>
-        )}
+        {isTrying && <DistanceFact name="Next attempt" at={delivery?.nextAttemptDate} />}
         <Fact name="Given up">{String(delivery?.givenUpEvents ?? 0)}</Fact>
         <Fact name="Deleted while they waited">{String(delivery?.expiredEvents ?? 0)}</Fact>
-        <Fact name="Last test">
-          <Distance at={millisecondsOf(webhook.lastTestDate)} otherwise="never" />
-        </Fact>
+        <DistanceFact name="Last test" at={webhook.lastTestDate} otherwise="never" />
       </dl>
-    </section>
+    </CardSection>
   )
 }
 
 function Settings({ webhook }: { readonly webhook: Webhook }) {
   const { eventTypes, resources, caCertificates, previousSecretExpirationDate } = webhook
   return (
-    <section class="card" aria-labelledby="sent-title">
-      <h2 id="sent-title">What is sent</h2>
+    <CardSection id="sent" title="What is sent">
       <dl class="facts">
         <Fact name="Types of events">{eventTypes.join(', ') || 'all'}</Fact>
         <Fact name="Resources">{resources.join(', ') || 'all'}</Fact>
@@ -189,11 +134,11 @@ function Settings({ webhook }: { readonly webhook: Webhook }) {
             'its secret'
           ) : (
             <>
-              its secret, and by the one before until <When at={millisecondsOf(previousSecretExpirationDate)} />
+              its secret, and by the one before until <When at={previousSecretExpirationDate} />
             </>
           )}
         </Fact>
       </dl>
-    </section>
+    </CardSection>
   )
 }

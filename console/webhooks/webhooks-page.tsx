@@ -1,40 +1,32 @@
 /**
  * The webhooks: where events are sent, and whether they get there.
  */
-import { useState } from 'preact/hooks'
-import type { Webhook } from '../../gen/iam/event/v2/webhook_pb.js'
+import { type Webhook, WebhookState } from '../../gen/iam/event/v2/webhook_pb.js'
 import { webhookService } from '../api/clients.ts'
 import { everyItemOf } from '../api/every-page.ts'
+import { formatDistance, formatRoughly, millisecondsOf } from '../format/text.ts'
 import { now } from '../live/clock.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { linkTo } from '../navigation/route.ts'
+import { DialogButton } from '../parts/confirm-dialog.tsx'
 import { type Column, DataTable } from '../parts/data-table.tsx'
 import { LoadedView } from '../parts/loaded-view.tsx'
-import { PageHeading } from '../parts/page-heading.tsx'
+import { Badge, type State } from '../parts/notice.tsx'
+import { PageHeading } from '../parts/page.tsx'
 import { may } from '../session/session.ts'
 import { CreateWebhookDialog } from './webhook-dialogs.tsx'
-import { stateOfWebhook, waitingEventsOf } from './webhook-state.ts'
 
 export function WebhooksPage() {
-  const [isCreating, setIsCreating] = useState(false)
   const loaded = useLoaded(
     'webhooks',
-    (options) =>
-      everyItemOf(async (page) => {
-        const { webhooks: items, nextPageToken } = await webhookService.listWebhooks(page, options)
-        return { items, nextPageToken }
-      }),
+    (options) => everyItemOf('webhooks', (page) => webhookService.listWebhooks(page, options)),
     // Delivery makes no new version.
     { isPeriodic: true },
   )
   return (
     <>
       <PageHeading title="Webhooks">
-        {may('iam.webhook.write') && (
-          <button type="button" class="button is-primary" onClick={() => setIsCreating(true)}>
-            Create webhook
-          </button>
-        )}
+        {may('iam.webhook.write') && <DialogButton verb="Create webhook" isPrimary dialog={<CreateWebhookDialog />} />}
       </PageHeading>
       <p class="summary">
         Events of the audit trail are sent to them as they happen: signed, in order, and at least once.
@@ -52,7 +44,6 @@ export function WebhooksPage() {
           )}
         </LoadedView>
       </section>
-      {isCreating && <CreateWebhookDialog onClose={() => setIsCreating(false)} />}
     </>
   )
 }
@@ -64,12 +55,26 @@ const COLUMNS: readonly Column<Webhook>[] = [
     cell: ({ webhookId, name }) => <a href={linkTo(['webhooks', webhookId])}>{name}</a>,
   },
   { name: 'URL', kind: 'text', cell: ({ url }) => url },
-  { name: 'State', kind: 'text', cell: (webhook) => <WebhookBadge webhook={webhook} /> },
+  { name: 'State', kind: 'text', cell: (webhook) => <Badge {...stateOfWebhook(webhook, now.value)} /> },
   { name: 'Events that wait', cell: waitingEventsOf },
 ]
 
-/** How delivery goes. */
-export function WebhookBadge({ webhook }: { readonly webhook: Webhook }) {
-  const { text, tone } = stateOfWebhook(webhook, now.value)
-  return <span class={tone === '' ? 'badge' : `badge is-${tone}`}>{text}</span>
+/** How delivery goes, in a few words. */
+export function stateOfWebhook({ state, delivery }: Webhook, now: number): State {
+  if (state === WebhookState.GONE) return { text: 'disabled: its receiver is gone', tone: 'danger' }
+  if (state !== WebhookState.ENABLED) return { text: 'disabled', tone: '' }
+  const [waitingSince, deliveredAt] = [delivery?.waitingSinceDate, delivery?.lastSuccessDate].map(millisecondsOf)
+  if ((delivery?.failures ?? 0) > 0 && waitingSince !== undefined)
+    return { text: `failing for ${formatRoughly(now - waitingSince)}`, tone: 'danger' }
+  if (deliveredAt === undefined) return { text: 'nothing delivered yet', tone: '' }
+  return { text: `delivered ${formatDistance(deliveredAt, now)}`, tone: 'success' }
 }
+
+/** How many events wait. Only the first 1000 are looked at. */
+export function waitingEventsOf({ delivery }: Webhook): string {
+  const waiting = delivery?.waitingEvents ?? 0
+  if (waiting === 0) return 'none'
+  return waiting < COUNTED ? String(waiting) : `${COUNTED} or more`
+}
+
+const COUNTED = 1000

@@ -29,6 +29,7 @@ describe('the built page', () => {
       '@connectrpc/connect-web',
       '@preact/signals',
       '@preact/signals-core',
+      'jose',
       'preact',
     ])
   })

@@ -79,6 +79,7 @@ const ALLOWED_IN_CONSOLE = [
   '@connectrpc/connect',
   '@connectrpc/connect-web',
   '@bufbuild/protobuf',
+  'jose',
   'vite',
   'node:path',
 ]

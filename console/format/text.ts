@@ -1,5 +1,5 @@
 /**
- * Moments and lengths of time as text.
+ * Moments, lengths of time and identifiers as text.
  */
 import { type Duration, type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt'
 
@@ -92,4 +92,12 @@ export function formatDistance(at: number, now: number): string {
   const distance = at - now
   if (Math.abs(distance) < SECOND) return 'now'
   return distance > 0 ? `in ${formatRoughly(distance)}` : `${formatRoughly(-distance)} ago`
+}
+
+/** So much of an identifier that is too long to be read is shown. */
+const SHOWN = 8
+
+/** The beginning of an identifier, enough to tell it from others. */
+export function shortened(id: string): string {
+  return id.length <= SHOWN + 2 ? id : `${id.slice(0, SHOWN)}…`
 }

@@ -1,5 +1,5 @@
 /**
- * The kinds of key that can be chosen, and their names.
+ * The kinds of key, and the choice of one.
  */
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import {
@@ -9,6 +9,9 @@ import {
   type WebKeyConfig,
   type WebKeyConfigSchema,
 } from '../../gen/iam/webkey/v2/web_key_pb.js'
+import type { Bound } from '../parts/draft.ts'
+import { SelectField } from '../parts/fields.tsx'
+import { sentence } from '../parts/notice.tsx'
 
 /** A kind of key. */
 export interface KeyKind {
@@ -54,14 +57,9 @@ export const KEY_KINDS: readonly KeyKind[] = [
   { id: 'ed25519', name: 'Ed25519', algorithm: 'EdDSA', config: { config: { case: 'ed25519', value: {} } } },
 ]
 
-/** The id of the kind that a configuration is of. */
-export function kindIdOf(wire: WebKeyConfig | undefined): string {
-  return KEY_KINDS.find(({ config }) => isSame(config, wire))?.id ?? ''
-}
-
-/** The name of the kind that a configuration is of. */
-export function kindNameOf(wire: WebKeyConfig | undefined): string {
-  return KEY_KINDS.find(({ config }) => isSame(config, wire))?.name ?? ''
+/** The kind that a configuration is of. */
+export function kindOf(wire: WebKeyConfig | undefined): KeyKind | undefined {
+  return KEY_KINDS.find(({ config }) => isSame(config, wire))
 }
 
 function isSame({ config: a }: KeyKind['config'], wire: WebKeyConfig | undefined): boolean {
@@ -69,4 +67,35 @@ function isSame({ config: a }: KeyKind['config'], wire: WebKeyConfig | undefined
   if (a?.case === 'rsa') return b?.case === 'rsa' && a.value.bits === b.value.bits && a.value.hasher === b.value.hasher
   if (a?.case === 'ecdsa') return b?.case === 'ecdsa' && a.value.curve === b.value.curve
   return b?.case === a?.case
+}
+
+interface KindChoiceProps extends Bound<string> {
+  /** What is known to happen at verifiers when it is the first of its algorithm. */
+  readonly warnings: readonly string[]
+}
+
+export function KindChoice({ warnings, ...field }: KindChoiceProps) {
+  return (
+    <>
+      <SelectField
+        label="Kind of key"
+        choices={KEY_KINDS.map(({ id, name, algorithm }) => [id, `${name} (${algorithm})`] as const)}
+        {...field}
+      />
+      <div aria-live="polite">
+        {warnings.length > 0 && (
+          <div class="notice is-warning">
+            <p>
+              <strong>The first key of an algorithm can stop verifiers.</strong>
+            </p>
+            <ul>
+              {warnings.map((warning) => (
+                <li key={warning}>{sentence(warning)}</li>
+              ))}
+            </ul>
+          </div>
+        )}
+      </div>
+    </>
+  )
 }

@@ -1,13 +1,55 @@
 /**
- * What is shown if the page cannot go on: it is not known who is signed in, the session could not be ended, or its user has no rights.
+ * What is shown without a session, and if the page cannot go on: it is not known who is signed in, the session could not be ended, or its
+ * user has no rights.
  */
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { sentence } from '../parts/notice.tsx'
+import { Icon } from '../parts/icon.tsx'
+import { Notice, sentence } from '../parts/notice.tsx'
 import { openSession, signOut, updatePermissions } from './session.ts'
 
 /** How often the page asks again who is signed in, in milliseconds. */
 const INTERVAL = 5000
+
+interface SignInPageProps {
+  readonly notice: string
+  readonly signInPath: string | undefined
+}
+
+/** Without a session: how to get one. */
+export function SignInPage({ notice, signInPath }: SignInPageProps) {
+  return (
+    <main class="center">
+      <div class="card">
+        <h1>
+          <Icon name="keys" /> Keyturn
+        </h1>
+        {notice !== '' && (
+          <div role="status">
+            <Notice kind="warning">{sentence(notice)}</Notice>
+          </div>
+        )}
+        {signInPath !== undefined && (
+          <p>
+            <a class="button is-primary" href={signInPath}>
+              Sign in with your account
+            </a>
+          </p>
+        )}
+        <p>
+          With the credentials of a service user, you get a link that works once and for a minute. Run this where the
+          credentials are:
+        </p>
+        <pre class="secret">
+          <code>npx keyturn console</code>
+        </pre>
+        <p class="quiet">
+          The session has the permissions of that service user, and ends after 30 minutes without use.
+        </p>
+      </div>
+    </main>
+  )
+}
 
 interface UnreachablePageProps {
   readonly message: string
