@@ -3,9 +3,10 @@
  *
  * A nonce is not a secret and not random, and need not be: it shows that the proof was made after the nonce was handed out.
  */
-import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey } from 'node:crypto'
 import { NONCE_SECONDS } from '../domain/identities/dpop.ts'
 import type { DpopNonces } from '../domain/integrity.ts'
+import { isSame } from './secrets.ts'
 
 /** 128 bits. */
 const NONCE_BYTES = 16
@@ -21,16 +22,11 @@ export function createDpopNonces(key: Uint8Array): DpopNonces {
       const last = stepAt(now)
       // One more, because another replica may be ahead by milliseconds.
       const steps = Array.from({ length: NONCE_SECONDS.steps + 1 }, (_, i) => last + 1 - i)
-      return steps.some((step) => isSame(nonceOf(step), nonce))
+      return steps.some((step) => isSame(Buffer.from(nonceOf(step)), Buffer.from(nonce)))
     },
   }
 }
 
 function stepAt(now: Date): number {
   return Math.floor(now.getTime() / 1000 / NONCE_SECONDS.step)
-}
-
-function isSame(expected: string, given: string): boolean {
-  const [a, b] = [Buffer.from(expected), Buffer.from(given)]
-  return a.length === b.length && timingSafeEqual(a, b)
 }

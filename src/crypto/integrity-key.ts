@@ -4,12 +4,11 @@
  */
 import { hkdfSync, randomBytes } from 'node:crypto'
 import type { Integrity, NewIntegrity } from '../domain/integrity.ts'
-import { createClientSecrets } from './client-secret.ts'
-import { createConsoleSecrets } from './console-secrets.ts'
 import { createDpopNonces } from './dpop-nonces.ts'
 import type { MasterKeys } from './master-keys.ts'
 import { createPublicKeyMacs } from './public-key-macs.ts'
 import { createKeySealer } from './sealed-key.ts'
+import { createInstanceSecrets } from './secrets.ts'
 
 const KEY_BYTES = 32
 
@@ -19,12 +18,13 @@ const USES = {
   revokedWebKeys: 'keyturn revoked web keys',
   trustedIssuers: 'keyturn trusted issuers',
   credentials: 'keyturn credentials',
+  signInLinks: 'keyturn sign-in links',
+  consoleSessions: 'keyturn console sessions',
   clientSecrets: 'keyturn client secrets',
   personalAccessTokens: 'keyturn personal access tokens',
-  personalAccessTokenTags: 'keyturn personal access token tags',
+  signInCodes: 'keyturn sign-in codes',
+  sessionCookies: 'keyturn session cookies',
   dpopNonces: 'keyturn dpop nonces',
-  consoleTags: 'keyturn console tags',
-  consoleRows: 'keyturn console rows',
 } as const
 
 export type DerivedKeys = Readonly<Record<keyof typeof USES, Uint8Array>>
@@ -37,9 +37,8 @@ export function deriveKeys(integrityKey: Uint8Array): DerivedKeys {
 export function createIntegrity(keys: DerivedKeys): Integrity {
   return {
     publicKeys: createPublicKeyMacs(keys),
-    secrets: createClientSecrets(keys),
+    secrets: createInstanceSecrets(keys),
     dpopNonces: createDpopNonces(keys.dpopNonces),
-    console: createConsoleSecrets(keys),
   }
 }
 

@@ -1,15 +1,16 @@
 /**
- * Message authentication codes (HMAC-SHA256, RFC 2104) of web keys, trusted issuers and credentials in the database, and thumbprints of
- * keys.
+ * Message authentication codes (HMAC-SHA256, RFC 2104) of rows in the database, and thumbprints of keys.
  *
  * The authenticated text is a JSON array of strings, so that it is unambiguous.
  */
-import { createHmac, createSecretKey, hash, timingSafeEqual } from 'node:crypto'
+import { createHmac, hash } from 'node:crypto'
+import type { SignInLink } from '../domain/console/sign-ins.ts'
 import type { IssuerKey } from '../domain/federation/issuer-keys.ts'
 import type { CodedRows, PublicKeyMacs } from '../domain/integrity.ts'
 import type { PublicJwk } from '../domain/keys/key-algorithm.ts'
 import type { KeyPairFacts } from '../domain/keys/web-key.ts'
 import type { DerivedKeys } from './integrity-key.ts'
+import { isSame } from './secrets.ts'
 
 /** The SHA-256 thumbprint of a key (RFC 7638). */
 export function thumbprint(jwk: PublicJwk): string {
@@ -34,17 +35,24 @@ const STATEMENTS: { readonly [Kind in keyof CodedRows]: (row: CodedRows[Kind]) =
     return [issuerId, issuer, String(maxLifetimeSeconds), algorithms.join(' '), ...origin]
   },
   credentials: ({ userId, credentialId, kind, content }) => [userId, credentialId, kind, content],
+  signInLinks: ofSignIn,
+  consoleSessions: (session) => [session.sessionId, session.clientAddress, ...ofSignIn(session)],
 }
 
 /** Makes and checks codes. */
 export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
-  const kinds = Object.keys(STATEMENTS) as (keyof CodedRows)[]
-  const macs = Object.fromEntries(kinds.map((kind) => [kind, createRowMac(keys[kind])])) as Record<
-    keyof CodedRows,
-    ReturnType<typeof createRowMac>
-  >
-  const of: PublicKeyMacs['of'] = (kind, row) => macs[kind](STATEMENTS[kind](row))
-  return { of, assert: (kind, row, found) => assertSameMac(of(kind, row), found) }
+  const of: PublicKeyMacs['of'] = (kind, row) =>
+    createHmac('sha256', keys[kind])
+      .update(JSON.stringify(STATEMENTS[kind](row)))
+      .digest()
+  return {
+    of,
+    assert: (kind, row, found) => {
+      if (isSame(of(kind, row), found)) return
+      const reason = 'it was not written by a program that has the integrity key of the instance'
+      throw new Error(`its mac does not fit, so ${reason}`)
+    },
+  }
 }
 
 function ofWebKey({ keyId, algorithm, publicJwk }: KeyPairFacts): Statement {
@@ -56,16 +64,9 @@ function ofJwk({ kid, alg, ...jwk }: IssuerKey): Statement {
   return [canonical(jwk), kid ?? null, alg ?? null]
 }
 
-/** Makes codes of statements under a key. */
-export function createRowMac(key: Uint8Array): (statement: Statement) => Uint8Array {
-  const secret = createSecretKey(key)
-  return (statement) => createHmac('sha256', secret).update(JSON.stringify(statement)).digest()
-}
-
-/** @throws {Error} if the codes differ. Constant-time. */
-export function assertSameMac(expected: Uint8Array, found: Uint8Array): void {
-  if (found.length === expected.length && timingSafeEqual(expected, found)) return
-  throw new Error('its mac does not fit, so it was not written by a program that has the integrity key of the instance')
+function ofSignIn({ hash, userId, origin, createdAt, expiresAt }: SignInLink): Statement {
+  const dates = [createdAt.toISOString(), expiresAt.toISOString()]
+  return [Buffer.from(hash).toString('base64url'), userId, JSON.stringify(origin), ...dates]
 }
 
 /** The members that a thumbprint covers, in its order. */

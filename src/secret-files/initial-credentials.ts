@@ -3,7 +3,7 @@
  * outlive it, and where secrets come from outside.
  */
 import { randomUUID } from 'node:crypto'
-import { isClientSecret, newClientSecret } from '../crypto/client-secret.ts'
+import { isClientSecret, newClientSecret } from '../crypto/secrets.ts'
 import { type ClientId, formatClientId, splitClientId } from '../domain/identities/client-id.ts'
 import { type Credentials, readCredentials } from './credentials-file.ts'
 

@@ -51,14 +51,14 @@ export function createConsole(parts: ConsoleParts): ConsoleRpc | null {
     tracing,
   } = parts
   if (!config.console) return null
-  const secrets = integrity.console
-  const store = rows.around(tracing.calls('ConsoleStore', createConsoleStore(database, secrets)))
+  const { secrets, publicKeys } = integrity
+  const store = rows.around(tracing.calls('ConsoleStore', createConsoleStore(database, publicKeys)))
   const shared = { store, users, secrets, replica, attempts, digest, now }
   const sessions = new ConsoleSessions({ ...shared, audit, clock, newId })
   const people = new People({ store: users, replica, sessions, audit, rules: config.openId?.roles ?? [], idOf })
   return {
     sessions,
-    access: new SessionAccess(shared),
+    access: new SessionAccess({ ...shared, secrets: secrets.sessionCookies }),
     openId: provider === null ? null : { provider, people, attempts, digest },
     headers: CONSOLE_HEADERS,
     tokenLifetimeSeconds: config.tokenLifetimeSeconds,

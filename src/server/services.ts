@@ -127,7 +127,7 @@ export function createServices(options: ServicesOptions): Pick<Services, 'oauth'
     replica,
     verifier: createAccessTokenVerifier({ issuer, audience: baseUrl, now }),
     store,
-    secrets,
+    secrets: secrets.personalAccessTokens,
     attempts,
     dpop,
     digest,
@@ -183,7 +183,7 @@ export function createServices(options: ServicesOptions): Pick<Services, 'oauth'
     directory: {
       recallServiceUser: (userId) => replica.identities.recall(userId),
       readServiceUser: (userId) => replica.identities.read(userId),
-      secrets,
+      secrets: secrets.clientSecrets,
     },
     introspection,
     revocations: new TokenRevocations({ store, replica }),

@@ -39,7 +39,7 @@ import { NO_FEDERATION } from '../support/no-federation.ts'
 const ISSUER = 'http://localhost:1'
 const KEY_SET = '/jwks'
 const log = createRecordingLog()
-const { secrets } = TEST_INTEGRITY
+const { clientSecrets: secrets } = TEST_INTEGRITY.secrets
 
 let device: KeyDevice
 let database: Database

@@ -10,7 +10,7 @@ import type { Database } from '../../src/storage/postgres/database.ts'
 /** Where, and by what servers believe the rows. */
 interface Seeding {
   readonly database: Database
-  readonly integrity: Pick<Integrity, 'console'>
+  readonly integrity: Pick<Integrity, 'secrets' | 'publicKeys'>
 }
 
 /** The dates, in seconds from now; negative ones are in the past. */
@@ -24,7 +24,7 @@ const OPENID = { kind: 'openid_provider' } as const
 
 /** A link. @returns Its code. */
 export async function seedLink({ database, integrity }: Seeding, userId: string, expiresIn: number): Promise<string> {
-  const { code, hash } = integrity.console.generateCode()
+  const { secret: code, hash } = integrity.secrets.signInCodes.generate()
   const link = { hash, userId, origin: OPENID, createdAt: fromNow(expiresIn - 60), expiresAt: fromNow(expiresIn) }
   await database.db
     .insertInto('sign_in_links')
@@ -34,7 +34,7 @@ export async function seedLink({ database, integrity }: Seeding, userId: string,
       origin: JSON.stringify(link.origin),
       creation_date: link.createdAt,
       expiration_date: link.expiresAt,
-      mac: integrity.console.ofLink(link),
+      mac: integrity.publicKeys.of('signInLinks', link),
     })
     .execute()
   return code
@@ -46,7 +46,7 @@ export async function seedSession(
   userId: string,
   { origin = OPENID, ...age }: SessionAge & { readonly origin?: SessionOrigin },
 ) {
-  const { cookie, hash } = integrity.console.generateCookie()
+  const { secret: cookie, hash } = integrity.secrets.sessionCookies.generate()
   const session = {
     sessionId: randomUUID(),
     userId,
@@ -67,7 +67,7 @@ export async function seedSession(
       creation_date: session.createdAt,
       expiration_date: session.expiresAt,
       last_use_date: fromNow(age.lastUse),
-      mac: integrity.console.ofSession(session),
+      mac: integrity.publicKeys.of('consoleSessions', session),
     })
     .execute()
   return { cookie: `keyturn_console=${cookie}`, sessionId: session.sessionId }

@@ -118,7 +118,7 @@ const secretHashes = new WeakMap<Database, (secret: string) => Uint8Array>()
 
 /** Makes the secrets that are put into this database good for its servers. Without servers it makes no difference. */
 export function hashSecretsWith(database: Database, { secrets }: Integrity): void {
-  secretHashes.set(database, secrets.hash)
+  secretHashes.set(database, secrets.clientSecrets.hash)
 }
 
 /** One more client secret of a user. It lives for ever unless the options end it. */

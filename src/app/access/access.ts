@@ -20,7 +20,7 @@ import type { Permission } from '../../domain/identities/permission.ts'
 import { isEmptyReach, permissionMissing, type Reach, reachOf } from '../../domain/identities/reach.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import { assertBoundTo } from '../../domain/identities/token-binding.ts'
-import type { ClientSecrets } from '../../domain/integrity.ts'
+import type { Secrets } from '../../domain/integrity.ts'
 import type { IdentityStore } from '../../domain/ports/identities.ts'
 import type { AccessTokenVerifier } from '../../domain/ports/verification.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
@@ -41,7 +41,8 @@ export interface AccessOptions {
   readonly replica: Replica
   readonly verifier: AccessTokenVerifier
   readonly store: Pick<IdentityStore, 'findUserByPersonalAccessToken' | 'findUser'>
-  readonly secrets: ClientSecrets
+  /** Of personal access tokens. */
+  readonly secrets: Secrets
   /** Counts failed authentications, here and at the token endpoint. */
   readonly attempts: Pick<AttemptLimiter, 'assertMayTry' | 'fail'>
   /** Verifies the proofs of bound tokens. */
@@ -150,7 +151,7 @@ export class Access {
     }
     if (!isPersonalAccessToken(token)) return this.#subjectOf(token, isDpop, use)
     if (isDpop) throw notBound('personal access token')
-    if (!this.#options.secrets.isGenuinePersonalAccessToken(token)) throw invalidPersonalAccessToken()
+    if (!this.#options.secrets.isGenuine(token)) throw invalidPersonalAccessToken()
     return this.#ownerOf(token)
   }
 
@@ -177,10 +178,10 @@ export class Access {
   async #ownerOf(token: string): Promise<AuthenticatedCaller> {
     const { replica, store, secrets, now } = this.#options
     replica.guard.assertReachable()
-    const hash = secrets.hashPersonalAccessToken(token)
+    const hash = secrets.hash(token)
     const user = await this.#lookups.run(() => store.findUserByPersonalAccessToken(hash))
     const live = user === undefined ? [] : liveCredentials(user, 'personal_access_token', now())
-    const used = live.find(({ hash }) => secrets.matchesPersonalAccessToken(token, [hash]))
+    const used = live.find(({ hash }) => secrets.matches(token, [hash]))
     if (user === undefined || used === undefined || !user.enabled) throw invalidPersonalAccessToken()
     return {
       user,

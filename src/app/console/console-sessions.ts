@@ -19,7 +19,7 @@ import {
 } from '../../domain/console/sign-ins.ts'
 import { DomainError, isOutage } from '../../domain/errors.ts'
 import { type Actor, authenticated, type ChangeEntry } from '../../domain/identities/authority.ts'
-import type { ConsoleSecrets } from '../../domain/integrity.ts'
+import type { InstanceSecrets } from '../../domain/integrity.ts'
 import type { ConsoleStore } from '../../domain/ports/console.ts'
 import type { IdentityStore } from '../../domain/ports/identities.ts'
 import type { Clock } from '../../domain/time.ts'
@@ -45,7 +45,7 @@ const MAX_USERS = 10_000
 export interface ConsoleSessionsOptions {
   readonly store: ConsoleStore
   readonly users: Pick<IdentityStore, 'findUser'>
-  readonly secrets: ConsoleSecrets
+  readonly secrets: Pick<InstanceSecrets, 'signInCodes' | 'sessionCookies'>
   readonly replica: Pick<Replica, 'guard' | 'assertPrimary' | 'isStandby' | 'keys'>
   /** Counts failed authentications, here and elsewhere. */
   readonly attempts: Pick<AttemptLimiter, 'assertMayTry' | 'fail'>
@@ -100,7 +100,7 @@ export class ConsoleSessions {
       )
     }
     this.#assertMaySignIn(userId)
-    const { code, hash } = secrets.generateCode()
+    const { secret: code, hash } = secrets.signInCodes.generate()
     const entry = { ...actor, resource: userResource(userId, 'sign_in_links') }
     const link = await store.change(entry, (signIns, clock) => {
       const { next, link } = addLink(signIns, { hash, userId, origin: credential }, clock)
@@ -169,8 +169,8 @@ export class ConsoleSessions {
 
   async #open(code: string, request: BrowserRequest): Promise<OpenedSession> {
     const { store, users, secrets, replica } = this.#options
-    const linkHash = secrets.hashCode(code)
-    if (linkHash === undefined) throw invalidLink()
+    if (!secrets.signInCodes.isGenuine(code)) throw invalidLink()
+    const linkHash = secrets.signInCodes.hash(code)
     replica.guard.assertCurrent()
     replica.assertPrimary()
     // Before the lock is taken: a used code must not delay changes.
@@ -201,7 +201,7 @@ export class ConsoleSessions {
   ): Promise<OpenedSession> {
     const { store, secrets, newId } = this.#options
     const sessionId = newId()
-    const { cookie, hash } = secrets.generateCookie()
+    const { secret: cookie, hash } = secrets.sessionCookies.generate()
     const entry = { ...request, actor: userId, action: SIGN_IN, resource: resourceOf({ sessionId, userId }) }
     const session = await store.change({ ...entry, authority: { kind: 'client', userId } }, (signIns, clock) => {
       const facts = { sessionId, hash, clientAddress: request.clientAddress, clock }

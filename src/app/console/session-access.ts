@@ -15,7 +15,7 @@ import {
 } from '../../domain/identities/authority.ts'
 import type { Permission } from '../../domain/identities/permission.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
-import type { ConsoleSecrets } from '../../domain/integrity.ts'
+import type { Secrets } from '../../domain/integrity.ts'
 import type { ConsoleStore } from '../../domain/ports/console.ts'
 import type { IdentityStore } from '../../domain/ports/identities.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
@@ -32,7 +32,8 @@ export interface SessionAccessOptions {
   readonly replica: Pick<Replica, 'guard' | 'isStandby' | 'keys'>
   readonly store: Pick<ConsoleStore, 'findSession' | 'recordUse'>
   readonly users: Pick<IdentityStore, 'findUser'>
-  readonly secrets: Pick<ConsoleSecrets, 'hashCookie'>
+  /** Of cookies. */
+  readonly secrets: Pick<Secrets, 'isGenuine' | 'hash'>
   /** Counts failed authentications, here and elsewhere. */
   readonly attempts: Pick<AttemptLimiter, 'assertMayTry' | 'fail'>
   /** The SHA-256 of a text, as a text. */
@@ -82,15 +83,14 @@ export class SessionAccess {
   async authenticate({ cookie, address, isUse }: PresentedCookie): Promise<SessionCaller> {
     const { replica, store, secrets, attempts, digest } = this.#options
     if (cookie === undefined) throw invalidSession()
-    const hash = secrets.hashCookie(cookie)
-    if (hash === undefined) {
+    if (!secrets.isGenuine(cookie)) {
       const attempt = { name: digest(cookie), address }
       attempts.assertMayTry(attempt)
       attempts.fail(attempt)
       throw invalidSession()
     }
     replica.guard.assertReachable()
-    const { session, user, now } = await this.#find(hash)
+    const { session, user, now } = await this.#find(secrets.hash(cookie))
     const { sessionId, origin } = session
     const credential = { kind: 'console_session', sessionId, origin } as const
     const owner = authenticated(credential, { user, session, ring: replica.keys().ring, now })

@@ -26,7 +26,7 @@ import {
 } from '../../domain/identities/credential.ts'
 import { visibleUser } from '../../domain/identities/reach.ts'
 import { existingUser, type ServiceUser } from '../../domain/identities/service-user.ts'
-import type { ClientSecrets } from '../../domain/integrity.ts'
+import type { InstanceSecrets } from '../../domain/integrity.ts'
 import type { IdentityStore } from '../../domain/ports/identities.ts'
 import type { ChangeMoment, Clock } from '../../domain/time.ts'
 import { type RateLimit, TokenBuckets } from '../access/rate-limits.ts'
@@ -49,7 +49,7 @@ const SHOWN_ONCE: readonly CredentialKind[] = ['client_secret', 'personal_access
 export interface CredentialsOptions {
   readonly store: IdentityStore
   readonly replica: Pick<Replica, 'refreshAfterWrite' | 'refreshOrLog'>
-  readonly secrets: ClientSecrets
+  readonly secrets: Pick<InstanceSecrets, 'clientSecrets' | 'personalAccessTokens'>
   /** Reads a JWK or a JWK Set. @throws {DomainError} `user_key_invalid`. */
   readonly parseUserKeys: (json: string) => readonly UserKey['publicJwk'][]
   /** How long personal access tokens may live, in days. */
@@ -107,7 +107,7 @@ export class Credentials {
     userId: string,
     expiresAt: Date | null,
   ): Promise<GeneratedCredential<ClientSecret>> {
-    const { secret: plain, hash } = this.#options.secrets.generate()
+    const { secret: plain, hash } = this.#options.secrets.clientSecrets.generate()
     const kind = 'client_secret'
     const ends = { expiresAt, deactivatedAt: null, lastUsedAt: null }
     return { plain, ...(await this.#add(actor, userId, kind, (made) => ({ ...made, kind, hash, ...ends }))) }
@@ -124,7 +124,7 @@ export class Credentials {
 
   async createToken(actor: Actor, userId: string, expiresAt: Date): Promise<GeneratedCredential<PersonalAccessToken>> {
     const { secrets, maxTokenLifetimeDays: maxLifetimeDays } = this.#options
-    const { token: plain, hash } = secrets.generatePersonalAccessToken()
+    const { secret: plain, hash } = secrets.personalAccessTokens.generate()
     const kind = 'personal_access_token'
     const added = await this.#add(actor, userId, kind, (made, clock) => {
       assertTokenLifetime(expiresAt, { clock, maxLifetimeDays })

@@ -53,8 +53,8 @@ export async function bootstrap(options: BootstrapOptions): Promise<boolean> {
     return initializer.initialise({ owner: configuration, firstKey, integrity, issuer }, async () => {})
   const { secret, hash } =
     given === null
-      ? integrity.secrets.generate()
-      : { secret: given.clientSecret, hash: integrity.secrets.hash(given.clientSecret) }
+      ? integrity.secrets.clientSecrets.generate()
+      : { secret: given.clientSecret, hash: integrity.secrets.clientSecrets.hash(given.clientSecret) }
   const administrator: FirstAdministrator = {
     kind: 'administrator',
     userId: given?.userId ?? newId(),

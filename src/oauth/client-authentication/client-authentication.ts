@@ -10,7 +10,7 @@ import { provedCertificate } from '../../domain/identities/client-certificate.ts
 import { splitClientId } from '../../domain/identities/client-id.ts'
 import { type ClientSecret, liveCredentials } from '../../domain/identities/credential.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
-import type { ClientSecrets } from '../../domain/integrity.ts'
+import type { Secrets } from '../../domain/integrity.ts'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
 import type { ClientCertificateVerifier } from '../../domain/ports/verification.ts'
 import { FederatedProof, type Federation } from '../federation/federated-proof.ts'
@@ -24,7 +24,7 @@ export interface ClientDirectory {
   recallServiceUser(userId: string): ServiceUser | undefined
   /** A service user as the database has it now. @throws {DomainError} `storage_unavailable`. */
   readServiceUser(userId: string): Promise<ServiceUser | undefined>
-  readonly secrets: ClientSecrets
+  readonly secrets: Secrets
 }
 
 /** What authenticating clients needs. */
@@ -139,7 +139,7 @@ function proveSecret(
  * @param user Undefined if there is none, which takes the same time as a wrong secret.
  */
 function verifySecret(
-  secrets: Pick<ClientSecrets, 'matches'>,
+  secrets: Pick<Secrets, 'matches'>,
   user: ServiceUser | undefined,
   { secret, now }: { readonly secret: string; readonly now: Date },
 ): ClientSecret | undefined {

@@ -13,7 +13,7 @@ import { addCredential, type ClientSecret } from '../../domain/identities/creden
 import { createProject, type Project } from '../../domain/identities/project.ts'
 import { WHOLE_INSTANCE } from '../../domain/identities/reach.ts'
 import { createServiceUser, isEnabledOwner, isPerson, type ServiceUser } from '../../domain/identities/service-user.ts'
-import type { ClientSecrets, Integrity } from '../../domain/integrity.ts'
+import type { Integrity, Secrets } from '../../domain/integrity.ts'
 import type { IdentityStore } from '../../domain/ports/identities.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import type { CredentialsFile } from '../../secret-files/credentials-file.ts'
@@ -57,7 +57,7 @@ export async function recoverOwner(config: Config, log: Log, signal: AbortSignal
     const identities = createIdentityStore(database, publicKeys)
     const owner = await mostUsableOwner(identities)
     const clientId = await addOwnerSecret(identities, owner, {
-      secrets,
+      secrets: secrets.clientSecrets,
       file: adminCredentialsFile(config, baseUrl, log),
     })
     return { clientId, change: owner === undefined ? 'created' : owner.enabled ? 'none' : 'enabled' }
@@ -114,7 +114,7 @@ async function* everyUser(identities: IdentityStore): AsyncGenerator<ServiceUser
 async function addOwnerSecret(
   identities: IdentityStore,
   owner: ServiceUser | undefined,
-  { secrets, file }: { readonly secrets: ClientSecrets; readonly file: CredentialsFile },
+  { secrets, file }: { readonly secrets: Secrets; readonly file: CredentialsFile },
 ): Promise<string> {
   const { secret, hash } = secrets.generate()
   const secretId = randomUUID()

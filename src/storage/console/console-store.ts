@@ -6,7 +6,7 @@ import { LAST_USE_SECONDS, type SignInLink, type SignIns } from '../../domain/co
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
 import { assertOverInstance } from '../../domain/identities/change-rights.ts'
 import { NO_USER } from '../../domain/identities/changed-users.ts'
-import type { ConsoleSecrets } from '../../domain/integrity.ts'
+import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { ConsoleStore, SignInsChange } from '../../domain/ports/console.ts'
 import { changeInstance } from '../change/instance-change.ts'
 import { readChangeMoment } from '../change/instance-row.ts'
@@ -18,14 +18,14 @@ import { readLink, readSession, readSessions, readSignIns, writeSignIns } from '
 type Decide<T> = (signIns: SignIns, clock: Date) => SignInsChange<T>
 
 /** The links and sessions of a migrated database. */
-export function createConsoleStore(database: Database, secrets: ConsoleSecrets): ConsoleStore {
+export function createConsoleStore(database: Database, macs: PublicKeyMacs): ConsoleStore {
   const { db } = database
   return {
     change: async <T>(entry: ChangeEntry, decide: Decide<T>): Promise<T> => {
       const { authority } = entry
       const { decision } = await changeInstance(database, entry, {
         // Under the lock no user is disabled or deleted before the transaction ends.
-        read: (trx) => readSignIns(trx, authority.kind === 'system' ? null : authority.userId, secrets),
+        read: (trx) => readSignIns(trx, authority.kind === 'system' ? null : authority.userId, macs),
         decidesReach: true,
         // They begin and end by the clock.
         decide: (before, { clock }, right) => {
@@ -35,7 +35,7 @@ export function createConsoleStore(database: Database, secrets: ConsoleSecrets):
           if (right !== undefined && next.links.some(isOthers)) assertOverInstance(right)
           return { next, result, events: [...replaced, {}], changedUsers: NO_USER }
         },
-        write: (trx, before, { next }) => writeSignIns(trx, [before, next], secrets),
+        write: (trx, before, { next }) => writeSignIns(trx, [before, next], macs),
       })
       return decision.result
     },
@@ -43,10 +43,10 @@ export function createConsoleStore(database: Database, secrets: ConsoleSecrets):
     listSessions: () =>
       usingStorageWithRetries(async () => {
         const { clock } = await readChangeMoment(db)
-        return { ...(await readSessions(db, secrets)), clock }
+        return { ...(await readSessions(db, macs)), clock }
       }),
-    findLink: (hash) => usingStorageWithRetries(() => readLink(db, hash, secrets)),
-    findSession: (key) => usingStorageWithRetries(() => readSession(db, key, secrets)),
+    findLink: (hash) => usingStorageWithRetries(() => readLink(db, hash, macs)),
+    findSession: (key) => usingStorageWithRetries(() => readSession(db, key, macs)),
 
     recordUse: (sessionId) =>
       usingStorageWithRetries(async () => {

@@ -5,7 +5,7 @@ import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { ConsoleSession, Sessions, SignInLink, SignIns, UnreadableSession } from '../../domain/console/sign-ins.ts'
 import type { SessionOrigin } from '../../domain/identities/authority.ts'
 import { parseInstanceRole } from '../../domain/identities/permission.ts'
-import type { ConsoleSecrets } from '../../domain/integrity.ts'
+import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { ReadAt } from '../../domain/ports/console.ts'
 import { UnreadableRow } from '../../domain/unreadable-row.ts'
 import { CLOCK } from '../schema/clock.ts'
@@ -13,14 +13,10 @@ import { difference } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
 
 /** All links and sessions with their users, and one user more. @throws {UnreadableRow} if the MAC of a link is wrong. */
-export async function readSignIns(
-  db: Kysely<Tables>,
-  userId: string | null,
-  secrets: ConsoleSecrets,
-): Promise<SignIns> {
+export async function readSignIns(db: Kysely<Tables>, userId: string | null, macs: PublicKeyMacs): Promise<SignIns> {
   const rows = await db.selectFrom('sign_in_links').selectAll().execute()
-  const links = rows.map((row) => toLink(row, secrets))
-  const found = await readSessions(db, secrets)
+  const links = rows.map((row) => toLink(row, macs))
+  const found = await readSessions(db, macs)
   const userIds = [...links, ...found.sessions].map((signIn) => signIn.userId)
   return { links, ...found, users: await readUsers(db, userId === null ? userIds : [...userIds, userId]) }
 }
@@ -39,13 +35,13 @@ async function readUsers(db: Kysely<Tables>, userIds: readonly string[]): Promis
 }
 
 /** All sessions, oldest first. One row with a wrong MAC must not hide the others, nor keep people from signing in. */
-export async function readSessions(db: Kysely<Tables>, secrets: ConsoleSecrets): Promise<Sessions> {
+export async function readSessions(db: Kysely<Tables>, macs: PublicKeyMacs): Promise<Sessions> {
   const query = db.selectFrom('console_sessions').selectAll().orderBy('creation_date').orderBy('session_id')
   const sessions: ConsoleSession[] = []
   const unreadable: UnreadableSession[] = []
   for (const row of await query.execute()) {
     try {
-      sessions.push(toSession(row, secrets))
+      sessions.push(toSession(row, macs))
     } catch (error) {
       if (!(error instanceof UnreadableRow)) throw error
       unreadable.push({ sessionId: row.session_id })
@@ -58,32 +54,32 @@ export async function readSessions(db: Kysely<Tables>, secrets: ConsoleSecrets):
 export async function readLink(
   db: Kysely<Tables>,
   hash: Uint8Array,
-  secrets: ConsoleSecrets,
+  macs: PublicKeyMacs,
 ): Promise<({ readonly link: SignInLink } & ReadAt) | undefined> {
   const query = db.selectFrom('sign_in_links').selectAll().select(CLOCK.as('clock'))
   const row = await query.where('hash', '=', hash).executeTakeFirst()
-  return row === undefined ? undefined : { link: toLink(row, secrets), clock: row.clock }
+  return row === undefined ? undefined : { link: toLink(row, macs), clock: row.clock }
 }
 
 /** @param key The hash of its cookie, or its id. @throws {UnreadableRow} */
 export async function readSession(
   db: Kysely<Tables>,
   key: Uint8Array | string,
-  secrets: ConsoleSecrets,
+  macs: PublicKeyMacs,
 ): Promise<({ readonly session: ConsoleSession } & ReadAt) | undefined> {
   const query = db.selectFrom('console_sessions').selectAll().select(CLOCK.as('clock'))
   const row = await (typeof key === 'string'
     ? query.where('session_id', '=', key)
     : query.where('hash', '=', key)
   ).executeTakeFirst()
-  return row === undefined ? undefined : { session: toSession(row, secrets), clock: row.clock }
+  return row === undefined ? undefined : { session: toSession(row, macs), clock: row.clock }
 }
 
 /** Writes the difference, and returns whether there is one. Last uses are not written: `ConsoleStore.recordUse` has a statement of its own. */
 export async function writeSignIns(
   trx: Transaction<Tables>,
   [before, next]: readonly [before: SignIns, next: SignIns],
-  secrets: ConsoleSecrets,
+  macs: PublicKeyMacs,
 ): Promise<boolean> {
   const links = difference(before.links, next.links, ({ hash }) => Buffer.from(hash).toString('hex'))
   const sessions = difference(before.sessions, next.sessions, ({ sessionId }) => sessionId)
@@ -97,11 +93,11 @@ export async function writeSignIns(
     await trx.deleteFrom('console_sessions').where(sql<boolean>`session_id = any(${ended}::uuid[])`).execute()
   }
   if (links.added.length > 0) {
-    const rows = links.added.map((link) => toLinkRow(link, secrets))
+    const rows = links.added.map((link) => toLinkRow(link, macs))
     await trx.insertInto('sign_in_links').values(rows).execute()
   }
   if (sessions.added.length > 0) {
-    const rows = sessions.added.map((session) => toSessionRow(session, secrets))
+    const rows = sessions.added.map((session) => toSessionRow(session, macs))
     await trx.insertInto('console_sessions').values(rows).execute()
   }
   return [links, sessions, unreadable].some(({ removed, added }) => removed.length + added.length > 0)
@@ -114,27 +110,27 @@ export async function deleteSignInsOf(trx: Transaction<Tables>, userIds: readonl
   await trx.deleteFrom('console_sessions').where(ofThem).execute()
 }
 
-function toLink(row: Selectable<Tables['sign_in_links']>, secrets: ConsoleSecrets): SignInLink {
+function toLink(row: Selectable<Tables['sign_in_links']>, macs: PublicKeyMacs): SignInLink {
   return refusing('', 'a sign-in link', () => {
     const { hash, user_id: userId, creation_date: createdAt, expiration_date: expiresAt } = row
     const link = { hash, userId, origin: parseOrigin(row.origin), createdAt, expiresAt }
-    secrets.assertLink(link, row.mac)
+    macs.assert('signInLinks', link, row.mac)
     return link
   })
 }
 
-function toLinkRow(link: SignInLink, secrets: ConsoleSecrets) {
+function toLinkRow(link: SignInLink, macs: PublicKeyMacs) {
   return {
     hash: link.hash,
     user_id: link.userId,
     origin: JSON.stringify(link.origin),
     creation_date: link.createdAt,
     expiration_date: link.expiresAt,
-    mac: secrets.ofLink(link),
+    mac: macs.of('signInLinks', link),
   }
 }
 
-function toSession(row: Selectable<Tables['console_sessions']>, secrets: ConsoleSecrets): ConsoleSession {
+function toSession(row: Selectable<Tables['console_sessions']>, macs: PublicKeyMacs): ConsoleSession {
   return refusing(row.session_id, `session ${row.session_id} of the console`, () => {
     const session = {
       sessionId: row.session_id,
@@ -146,12 +142,12 @@ function toSession(row: Selectable<Tables['console_sessions']>, secrets: Console
       expiresAt: row.expiration_date,
       lastUsedAt: row.last_use_date,
     }
-    secrets.assertSession(session, row.mac)
+    macs.assert('consoleSessions', session, row.mac)
     return session
   })
 }
 
-function toSessionRow(session: ConsoleSession, secrets: ConsoleSecrets) {
+function toSessionRow(session: ConsoleSession, macs: PublicKeyMacs) {
   return {
     session_id: session.sessionId,
     hash: session.hash,
@@ -161,7 +157,7 @@ function toSessionRow(session: ConsoleSession, secrets: ConsoleSecrets) {
     creation_date: session.createdAt,
     expiration_date: session.expiresAt,
     last_use_date: session.lastUsedAt,
-    mac: secrets.ofSession(session),
+    mac: macs.of('consoleSessions', session),
   }
 }
 

@@ -65,9 +65,9 @@ const METHODS: Readonly<Record<string, Changing>> = {
 
   'ConsoleStore.change': async (database, entry, onDecide) => {
     const { userId } = await seedUser(database, { project: await seedProject(database) })
-    const { hash } = TEST_INTEGRITY.console.generateCode()
+    const { hash } = TEST_INTEGRITY.secrets.signInCodes.generate()
     return () =>
-      createConsoleStore(database, TEST_INTEGRITY.console).change(entry, (signIns, clock) => {
+      createConsoleStore(database, TEST_INTEGRITY.publicKeys).change(entry, (signIns, clock) => {
         onDecide()
         const origin = { kind: 'openid_provider' } as const
         return { ...addLink(signIns, { hash, userId, origin }, clock), result: undefined }

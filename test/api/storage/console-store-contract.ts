@@ -13,15 +13,15 @@ import { TEST_INTEGRITY, TEST_MACS } from '../../support/integrity.ts'
 import { seedProject, seedUser } from '../../support/seed.ts'
 
 const MAC = 'its mac does not fit'
-const secrets = TEST_INTEGRITY.console
+const { secrets } = TEST_INTEGRITY
 const origin = { kind: 'personal_access_token', tokenId: 'token', expiresAt: new Date('2100-01-01') } as const
 
 export function describeConsoleStore(current: () => Database): void {
-  const store = () => createConsoleStore(current(), secrets)
+  const store = () => createConsoleStore(current(), TEST_MACS)
   const newUser = async () => (await seedUser(current(), { project: await seedProject(current()) })).userId
 
   const newLink = async (userId: string) => {
-    const { hash } = secrets.generateCode()
+    const { hash } = secrets.signInCodes.generate()
     return store().change(anEntry('link'), (signIns, clock) => {
       const { next, link } = addLink(signIns, { hash, userId, origin }, clock)
       return { next, result: link }
@@ -29,7 +29,11 @@ export function describeConsoleStore(current: () => Database): void {
   }
   const newSession = async (userId: string) => {
     const link = await newLink(userId)
-    const facts = { sessionId: randomUUID(), hash: secrets.generateCookie().hash, clientAddress: '2001:db8::1' }
+    const facts = {
+      sessionId: randomUUID(),
+      hash: secrets.sessionCookies.generate().hash,
+      clientAddress: '2001:db8::1',
+    }
     return store().change(anEntry('open'), (signIns, clock) => {
       const { next, session } = openSession(signIns, link.hash, { ...facts, clock })
       return { next, result: session }
@@ -46,7 +50,7 @@ export function describeConsoleStore(current: () => Database): void {
       const open = () => {
         const facts = {
           sessionId: randomUUID(),
-          hash: secrets.generateCookie().hash,
+          hash: secrets.sessionCookies.generate().hash,
           clientAddress: '',
           userId,
           origin,

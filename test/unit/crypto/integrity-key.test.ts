@@ -19,8 +19,8 @@ describe('an integrity key', () => {
     expect(header).toMatchObject({ alg: 'A256GCMKW', enc: 'A256GCM', kid: idOf(older), cty: 'integrity-key' })
     const opened = await openIntegrity(made.sealedIntegrityKey, masterKeys)
     opened.publicKeys.assert('webKeys', pair, made.publicKeys.of('webKeys', pair))
-    const { secret, hash } = made.secrets.generate()
-    expect(opened.secrets.matches(secret, [hash])).toBe(true)
+    const { secret, hash } = made.secrets.clientSecrets.generate()
+    expect(opened.secrets.clientSecrets.matches(secret, [hash])).toBe(true)
   })
 
   it('has 32 bytes, which other programs can unseal with the master key [RFC 7516 §5.2]', async () => {

@@ -21,13 +21,13 @@ const HERE = '192.0.2.1'
 const ELSEWHERE = '192.0.2.2'
 const USE = { method: 'POST', path: '/', proof: null, certificate: () => ({ kind: 'none' }) as const }
 
-const { secrets } = createIntegrity(deriveKeys(Buffer.alloc(32, 'integrity')))
+const { personalAccessTokens: secrets } = createIntegrity(deriveKeys(Buffer.alloc(32, 'integrity'))).secrets
 const webKey = createWebKey(newKeyPair(), NOW)
 
 const digest = (text: string) => createHash('sha256').update(text).digest('base64url')
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 
-const newToken = () => secrets.generatePersonalAccessToken().token
+const newToken = () => secrets.generate().secret
 const inventedToken = () => `ktn_pat_${randomBytes(44).toString('base64url')}`
 const bearer = (token: string) => `Bearer ${token}`
 
@@ -65,13 +65,13 @@ async function startAccess() {
     /** What a read of a user for the memory waits for. */
     holdUsers: undefined as Promise<void> | undefined,
     add(token: string): string {
-      const hash = secrets.hashPersonalAccessToken(token)
+      const hash = secrets.hash(token)
       const dates = { createdAt: NOW, expiresAt: LATER }
       const credential = { kind: 'personal_access_token', credentialId: token.slice(-8), hash, ...dates } as const
       tokens.set(hex(hash), { ...user, credentials: [credential] })
       return token
     },
-    remove: (token: string) => tokens.delete(hex(secrets.hashPersonalAccessToken(token))),
+    remove: (token: string) => tokens.delete(hex(secrets.hash(token))),
   }
   const status = async (): Promise<InstanceStatus> => {
     return {
@@ -157,7 +157,7 @@ async function startAccess() {
 describe('an invented personal access token', () => {
   it('is refused without a query', async () => {
     const { instance, codeOf } = await startAccess()
-    const { token } = secrets.generatePersonalAccessToken()
+    const { secret: token } = secrets.generate()
     const altered = `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`
     let address = 0
     for (const invented of [inventedToken(), altered, `${token}A`, token.slice(0, -1), 'ktn_pat_', 'ktn_pat_x']) {

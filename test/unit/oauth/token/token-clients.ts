@@ -22,7 +22,7 @@ const PROJECT = '7f1de9e9-7c63-4f0c-8bb3-111111111111'
 const OTHER_PROJECT = '7f1de9e9-7c63-4f0c-8bb3-222222222222'
 const FOREIGN_PROJECT = '7f1de9e9-7c63-4f0c-8bb3-333333333333'
 
-export const { secrets } = TEST_INTEGRITY
+export const { clientSecrets: secrets } = TEST_INTEGRITY.secrets
 const [first, second, expired, deactivated] = [0, 1, 2, 3].map(() => secrets.generate())
 
 export { first, second }

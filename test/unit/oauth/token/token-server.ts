@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 import { AttemptLimiter } from '../../../../src/app/access/attempt-limiter.ts'
 import type { KeySnapshot } from '../../../../src/app/keys/live-key-ring.ts'
 import type { ServiceUser } from '../../../../src/domain/identities/service-user.ts'
-import type { ClientSecrets } from '../../../../src/domain/integrity.ts'
+import type { Secrets } from '../../../../src/domain/integrity.ts'
 import { DEFAULT_LIMITS } from '../../../../src/http/connections/limits.ts'
 import { listen } from '../../../../src/http/listener.ts'
 import { createAddressReader } from '../../../../src/http/requests/client-address.ts'
@@ -26,7 +26,7 @@ export interface TokenServerOptions {
   readonly issuer: string
   readonly keys: KeySnapshot
   readonly users: ReadonlyMap<string, ServiceUser>
-  readonly secrets: ClientSecrets
+  readonly secrets: Secrets
   readonly now: () => Date
   /** Where users are found; or that oidc-provider answers all requests. */
   readonly answers: 'from memory' | 'from the database' | 'by the provider'
