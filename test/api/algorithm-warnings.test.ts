@@ -1,12 +1,6 @@
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
-import { credentials, Client as GrpcJsClient, Metadata } from '@grpc/grpc-js'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { EcdsaCurve } from '../../gen/iam/webkey/v2/web_key_pb.js'
-import {
-  CreateWebKeyRequestSchema,
-  CreateWebKeyResponseSchema,
-  WebKeyService,
-} from '../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { EcdsaCurve as BetaCurve } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
 import { type Administration, administrationOf } from '../support/administration.ts'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
@@ -52,30 +46,6 @@ async function heard<T>(call: (options: { onHeader(headers: Headers): void }) =>
   return { response, header: header as string | null }
 }
 
-/** Creates a key with @grpc/grpc-js, and returns the header as its metadata have it. */
-function createWithGrpcJs(): Promise<{ readonly warnings: readonly string[]; readonly header: unknown }> {
-  const client = new GrpcJsClient(new URL(instance.keyturn.listenUrl).host, credentials.createInsecure())
-  const metadata = new Metadata()
-  metadata.set('authorization', `Bearer ${admin.token}`)
-  return new Promise<{ warnings: readonly string[]; header: unknown }>((resolve, reject) => {
-    let header: unknown
-    const call = client.makeUnaryRequest(
-      `/${WebKeyService.typeName}/CreateWebKey`,
-      (message: Uint8Array) => Buffer.from(message),
-      (bytes: Buffer) => fromBinary(CreateWebKeyResponseSchema, bytes),
-      toBinary(CreateWebKeyRequestSchema, create(CreateWebKeyRequestSchema, { config: ED25519 })),
-      metadata,
-      (error, response) => {
-        if (response === undefined) reject(error)
-        else resolve({ warnings: response.warnings, header })
-      },
-    )
-    call.on('metadata', (received: Metadata) => {
-      header = received.get(HEADER)
-    })
-  }).finally(() => client.close())
-}
-
 describe('creating the first key of an algorithm', () => {
   it.each(Object.keys(TRANSPORTS) as TransportName[])(
     'is answered with what is known to fail, over %s',
@@ -96,12 +66,6 @@ describe('creating the first key of an algorithm', () => {
       )
     },
   )
-
-  it('is answered so to a gRPC client that is not ours, in the metadata before the message', async () => {
-    const { warnings, header } = await createWithGrpcJs()
-    expect(warnings).toHaveLength(3)
-    expect(header).toEqual([warnings.join('; ')])
-  })
 })
 
 describe('a rotation policy with another algorithm', () => {

@@ -7,7 +7,6 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
 import * as client from 'openid-client'
-import { createTokenSource } from '../../packages/client/src/index.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
 import { authorityOf, type CertificateOptions, certificateOf, type TestCertificate } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
@@ -272,15 +271,5 @@ describe('clients that are not ours', () => {
     })
     const { access_token } = await client.clientCredentialsGrant(config)
     expect(decodeJwt(access_token).cnf).toEqual({ 'x5t#S256': own.thumbprint })
-  })
-
-  it('get tokens with @keyturn/client', async () => {
-    const { token } = createTokenSource({
-      issuer: server.baseUrl,
-      clientId: robot.clientId,
-      clientCertificate: true,
-      fetch: fetchWith(own) as typeof fetch,
-    })
-    expect(decodeJwt(await token()).cnf).toEqual({ 'x5t#S256': own.thumbprint })
   })
 })

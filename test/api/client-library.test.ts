@@ -15,7 +15,6 @@ import { allowInsecureRequests, clientCredentialsGrant, discovery } from 'openid
 import {
   API_SCOPE,
   type Api,
-  BetaWebKeyServiceApi,
   betaWebKey,
   createApi,
   createAuthorizedFetch,
@@ -23,7 +22,6 @@ import {
   reasonOf,
   type TokenSource,
 } from '../../packages/client/src/index.ts'
-import { SERVICES } from '../support/administration.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 
 let server: Keyturn
@@ -132,11 +130,6 @@ describe('a token source', () => {
 })
 
 describe('the API', () => {
-  it('has every service, the beta under the name of the specification [Spec §1]', () => {
-    expect(BetaWebKeyServiceApi.typeName).toBe('iam.webkey.v2beta.WebKeyService')
-    expect(Object.keys(api)).toHaveLength(SERVICES.length)
-  })
-
   it('rotates a key with the four operations of the specification [Spec §4.3]', async () => {
     const [first] = (await api.betaWebKeys.listWebKeys({})).webKeys
     const { details } = await api.betaWebKeys.createWebKey({

@@ -2,7 +2,6 @@
  * `iam.config.v2.ConfigService` on two replicas.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { sql } from 'kysely'
 import type { Plan } from '../../gen/iam/config/v2/plan_pb.js'
 import { ProjectMemberRole } from '../../gen/iam/project/v2/project_pb.js'
 import { type Administration, administrationOf, administrationWith, refusalOf } from '../support/administration.ts'
@@ -48,14 +47,6 @@ function shop(name: string) {
   } satisfies SentConfiguration
 }
 
-/** What the change that made this version said that it changes. */
-async function changeOf(version: bigint) {
-  const { rows } = await sql`select user_ids, project_ids from instance_changes where version = ${version}`.execute(
-    instance.database.db,
-  )
-  return rows[0]
-}
-
 async function planOf(configuration: SentConfiguration, options: object = {}): Promise<Plan> {
   const { plan, mistakes } = await admin.configurations.planConfiguration({ configuration, ...options })
   expect(mistakes).toEqual([])
@@ -96,26 +87,6 @@ describe('applying a configuration', () => {
     expect((await elsewhere.users.listUserKeys({ userId })).keys).toHaveLength(1)
     expect((await elsewhere.identities.listFederatedIdentities({ userId })).identities).toHaveLength(1)
     expect((await elsewhere.certificates.listClientCertificates({ userId })).certificates).toHaveLength(1)
-  })
-
-  it('has replicas read again what it changes, and everything if a trusted issuer is gone', async () => {
-    const configuration = shop('tailor')
-    const [user] = configuration.serviceUsers
-    const applied = await admin.configurations.applyConfiguration({ configuration, label: 'tailor' })
-    const { userId } = applied.plan!.serviceUsers[0]!
-    const [project] = (await admin.projects.listProjects({})).projects.filter(({ name }) => name === 'tailor')
-    expect(await changeOf(applied.version)).toEqual({ user_ids: [userId], project_ids: [project!.projectId] })
-
-    const closed = { ...configuration, serviceUsers: [{ ...user!, enabled: false }] }
-    const changed = await admin.configurations.applyConfiguration({ configuration: closed, label: 'tailor' })
-    expect(await changeOf(changed.version)).toEqual({ user_ids: [userId], project_ids: [] })
-    const without = { projects: configuration.projects, serviceUsers: [{ ...user!, federatedIdentities: [] }] }
-    const pruned = await admin.configurations.applyConfiguration({
-      configuration: without,
-      label: 'tailor',
-      prune: true,
-    })
-    expect(await changeOf(pruned.version)).toEqual({ user_ids: null, project_ids: [] })
   })
 
   it('changes nothing and raises no version the second time', async () => {
@@ -240,68 +211,6 @@ describe('the label of a configuration', () => {
     const names = projects.map(({ name }) => name)
     expect(names).toContain('nobodys')
     expect(names).not.toContain('nursery')
-  })
-})
-
-describe('what users lose that are not in a configuration', () => {
-  it('is counted in the plan, and is what they lose', async () => {
-    const label = { label: 'sawmill' }
-    const configuration = shop('sawmill')
-    const [project] = configuration.projects
-    const roles = ['reader', 'sawyer', 'unused']
-    await admin.configurations.applyConfiguration({
-      configuration: {
-        ...configuration,
-        projects: [{ ...project!, roles, scopes: ['sawmill.write', 'sawmill.read'] }],
-      },
-      ...label,
-    })
-    const others = {
-      projects: [{ name: 'timber' }],
-      serviceUsers: ['one', 'two', 'three'].map((name) => ({ project: 'timber', name })),
-    }
-    const [one, two, three] = others.serviceUsers
-    const ofMill = (role: string) => ({ projectRoles: [{ project: 'sawmill', roles: [role] }] })
-    const federatedIdentities = [
-      { issuer: 'https://sawmill.example.com', subject: 'a' },
-      { issuer: 'https://sawmill.example.com', subject: 'b' },
-    ]
-    const managedProjects = [{ project: 'sawmill', role: ProjectMemberRole.PROJECT_OWNER_VIEWER }]
-    const { plan: timber } = await admin.configurations.applyConfiguration({
-      configuration: {
-        ...others,
-        serviceUsers: [
-          { ...one!, ...ofMill('sawyer'), federatedIdentities, managedProjects },
-          { ...two!, ...ofMill('sawyer') },
-          { ...three!, managedProjects },
-          { project: 'sawmill', name: 'other', scopes: ['sawmill.read'] },
-        ],
-      },
-      label: 'timber',
-    })
-    const { changes } = await planOf(configuration, label)
-    expect(
-      changes.map(({ fields }) => fields.map(({ field, before, otherUsers }) => [field, before, otherUsers])),
-    ).toEqual([
-      [
-        ['roles', 'sawyer', 2],
-        ['roles', 'unused', 0],
-        ['scopes', 'sawmill.read', 1],
-      ],
-    ])
-    const applied = await admin.configurations.applyConfiguration({ configuration, ...label })
-    expect(applied.plan?.changes).toEqual(changes)
-    const { configuration: left } = await admin.configurations.exportConfiguration({ label: 'timber' })
-    expect(left?.serviceUsers.flatMap(({ projectRoles, scopes }) => [...projectRoles, ...scopes])).toEqual([])
-
-    const { userId } = timber!.serviceUsers.find(({ project }) => project === 'sawmill')!
-    await admin.users.deleteServiceUser({ userId })
-    const deleted = await planOf({}, { ...label, prune: true })
-    expect(deleted.changes.map((change) => [lineOf(change), change.otherUsers])).toEqual([
-      ['DELETE PROJECT sawmill', 2],
-      ['DELETE TRUSTED_ISSUER https://sawmill.example.com', 1],
-      ['DELETE SERVICE_USER sawmill checkout', 0],
-    ])
   })
 })
 

@@ -6,18 +6,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { type Administration, administrationOf, refusalOf } from '../support/administration.ts'
-import { newPublicJwk } from '../support/configurations.ts'
+import { type Administration, administrationOf } from '../support/administration.ts'
 import { openBrowser, PAGE } from '../support/console-browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
-import {
-  type Keyturn,
-  removeFolder,
-  runKeyturnInProcess,
-  startKeyturnInProcess,
-  temporaryFolder,
-} from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess, temporaryFolder } from '../support/keyturn.ts'
 import { newPostgresDatabase } from '../support/new-database.ts'
 import { PersonBrowser, startOpenIdProvider, type TestOpenIdProvider } from '../support/openid-person.ts'
 
@@ -162,39 +155,6 @@ describe('signing in with an OpenID provider', () => {
     expect(serviceUser!.enabled).toBe(false)
   })
 
-  it('has no credentials of its own, which would outlive it', async () => {
-    const { browser } = await signIn('grace:platform')
-    const { userId } = (await sessionOf(browser)).body
-    const expirationDate = { seconds: BigInt(Math.floor(Date.now() / 1000) + 3600) }
-    const { trustedIssuer } = await admin.issuers.createTrustedIssuer({
-      issuer: 'https://ci.example.com',
-      keys: { source: { case: 'discovery', value: {} } },
-    })
-    const refusals = await Promise.all(
-      [
-        admin.users.generateClientSecret({ userId }),
-        admin.users.addUserKey({ userId, publicJwk: newPublicJwk() }),
-        admin.users.createPersonalAccessToken({ userId, expirationDate }),
-        admin.certificates.addClientCertificate({
-          userId,
-          match: { match: { case: 'sanDns', value: 'grace.example' } },
-        }),
-        admin.identities.addFederatedIdentity({ userId, issuerId: trustedIssuer!.issuerId, subject: 'grace' }),
-        admin.users.updateServiceUser({
-          userId,
-          clientCredentialsEnabled: true,
-          updateMask: { paths: ['client_credentials_enabled'] },
-        }),
-      ].map(async (call) => (await refusalOf(call)).reason),
-    )
-    expect(refusals).toEqual(refusals.map(() => 'PERSON_HAS_NO_CREDENTIALS'))
-    const configuration = {
-      serviceUsers: [{ project: 'people', name: 'grace Doe', instanceRoles: [InstanceRole.IAM_OWNER] }],
-    }
-    const { mistakes } = await admin.configurations.planConfiguration({ configuration })
-    expect(mistakes).toMatchObject([{ path: 'serviceUsers[0]', reason: 'PERSON_HAS_NO_CREDENTIALS' }])
-  })
-
   it('ends with the roles that the provider gives from then on, if they are more', async () => {
     const viewer = (await signIn('heidi:dev')).browser
     expect((await sessionOf(viewer)).status).toBe(200)
@@ -272,21 +232,5 @@ describe('without an OpenID provider', () => {
     expect((await openBrowser(cut).signIn(new URL(url).hash.slice('#code='.length))).status).toBe(204)
     await cut.stop()
     await removeFolder(cut.dataDir)
-  })
-})
-
-describe('a person who is the only owner left', () => {
-  it('gets no secret from keyturn recover, which makes another owner', async () => {
-    const { browser } = await signIn('alice:platform')
-    const { userId } = (await sessionOf(browser)).body
-    const [first] = (await admin.users.listServiceUsers({ pageSize: 1 })).serviceUsers
-    await admin.users.setInstanceRoles({ userId: first!.userId, instanceRoles: [] })
-    const recovered = await runKeyturnInProcess(['recover'], {
-      ...settings,
-      KEYTURN_BASE_URL: server.baseUrl,
-      KEYTURN_CREDENTIALS: join(folder, 'recovered.json'),
-    })
-    expect(recovered).toMatchObject({ code: 0, stdout: expect.stringContaining('so it was created') })
-    expect(recovered.stdout).not.toContain(userId)
   })
 })

@@ -7,11 +7,10 @@ import { eventually } from '../support/eventually.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { freePort } from '../support/postgres.ts'
 import { parsePrometheusText } from '../support/prometheus-text.ts'
-import { clientOf, requestToken, TRANSPORTS, type TransportName } from '../support/web-key-client.ts'
+import { clientOf, requestToken, type TransportName } from '../support/web-key-client.ts'
 
 const BETA = 'iam.webkey.v2beta.WebKeyService'
 const V2 = 'iam.webkey.v2.WebKeyService'
-const ALL = Object.keys(TRANSPORTS) as TransportName[]
 
 /** What RFC 9745, RFC 8594 and RFC 5829 want, for the method of the same name. */
 const announced = (method: string) => ({
@@ -66,7 +65,7 @@ async function metadataOf(call: Promise<unknown>): Promise<Headers> {
 }
 
 describe('the beta service', () => {
-  it.each(ALL)(
+  it.each<TransportName>(['gRPC over h2c', 'Connect with JSON over HTTP/1.1'])(
     'says in every answer that it is deprecated, until when, and what comes next, over %s',
     async (transport) => {
       const client = clientOf(BetaWebKeyService, server.listenUrl, { token, transport })
@@ -123,24 +122,27 @@ describe('the beta service when it is switched off', () => {
     offToken = await requestToken(await off.admin())
   })
 
-  it.each(ALL)('answers with "unimplemented" and the name of its successor over %s', async (transport) => {
-    for (const who of [offToken, null]) {
-      const client = clientOf(BetaWebKeyService, off.listenUrl, { token: who, transport })
-      const error = await client.listWebKeys({}).then(
-        () => undefined,
-        (reason: unknown) => ConnectError.from(reason),
-      )
-      expect(error).toMatchObject({
-        code: Code.Unimplemented,
-        rawMessage: `this service is switched off: call ${V2} instead`,
-      })
-      expect(error?.findDetails(ErrorInfoSchema)[0]).toMatchObject({
-        reason: 'SERVICE_SWITCHED_OFF',
-        metadata: { successor: V2 },
-      })
-      expect(announcementOf(error!.metadata)).toEqual(announced('ListWebKeys'))
-    }
-    const successor = clientOf(WebKeyService, off.listenUrl, { token: offToken, transport })
-    expect((await successor.listWebKeys({})).webKeys).toHaveLength(1)
-  })
+  it.each<TransportName>(['gRPC over h2c', 'Connect with JSON over HTTP/1.1'])(
+    'answers with "unimplemented" and the name of its successor over %s',
+    async (transport) => {
+      for (const who of [offToken, null]) {
+        const client = clientOf(BetaWebKeyService, off.listenUrl, { token: who, transport })
+        const error = await client.listWebKeys({}).then(
+          () => undefined,
+          (reason: unknown) => ConnectError.from(reason),
+        )
+        expect(error).toMatchObject({
+          code: Code.Unimplemented,
+          rawMessage: `this service is switched off: call ${V2} instead`,
+        })
+        expect(error?.findDetails(ErrorInfoSchema)[0]).toMatchObject({
+          reason: 'SERVICE_SWITCHED_OFF',
+          metadata: { successor: V2 },
+        })
+        expect(announcementOf(error!.metadata)).toEqual(announced('ListWebKeys'))
+      }
+      const successor = clientOf(WebKeyService, off.listenUrl, { token: offToken, transport })
+      expect((await successor.listWebKeys({})).webKeys).toHaveLength(1)
+    },
+  )
 })

@@ -1,7 +1,6 @@
 import { request } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import * as oauth from 'oauth4webapi'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
 
 const ADDRESS = '/.well-known/openid-configuration'
@@ -95,20 +94,6 @@ describe('the discovery document', () => {
 
 describe('the metadata of the API as a protected resource [RFC 9728 §3]', () => {
   const PATH = '/.well-known/oauth-protected-resource'
-
-  it('lead a client that knows nothing but the address of the API to the token endpoint', async () => {
-    const resource = new URL(instance.keyturn.baseUrl)
-    const options = { [oauth.allowInsecureRequests]: true }
-    const { authorization_servers: [issuer] = [] } = await oauth.processResourceDiscoveryResponse(
-      resource,
-      await oauth.resourceDiscoveryRequest(resource, options),
-    )
-    const server = await oauth.processDiscoveryResponse(
-      new URL(issuer!),
-      await oauth.discoveryRequest(new URL(issuer!), { ...options, algorithm: 'oauth2' }),
-    )
-    expect(server.token_endpoint).toBe(`${instance.keyturn.baseUrl}/oauth/v2/token`)
-  })
 
   it('say how tokens are sent, and are where the challenge of a refused call says [RFC 9728 §5.1]', async () => {
     const refused = await instance.fetch('/iam.webkey.v2.WebKeyService/ListWebKeys', {

@@ -325,15 +325,7 @@ describe('trusted issuers and federated identities', () => {
     const good = jwks(JSON.stringify({ keys: [jwkOf(ec().publicKey)] }))
     const create = (issuer: string, keys = good) => admin.issuers.createTrustedIssuer({ issuer, keys })
     expect(await refusalOf(create(CLUSTER))).toMatchObject({ code: 'AlreadyExists', reason: 'TRUSTED_ISSUER_TAKEN' })
-    for (const issuer of [
-      '',
-      'cluster',
-      'http://cluster.example',
-      'https://a b',
-      'https://a?b',
-      'spiffe://a/b',
-      'spiffe://A',
-    ])
+    for (const issuer of ['', 'http://cluster.example', 'spiffe://a/b'])
       expect(await refusalOf(create(issuer))).toMatchObject({ reason: 'INVALID_ARGUMENT' })
     // Its own tokens could renew themselves, and outlive their revocation.
     const own = instance.keyturn.baseUrl
@@ -342,24 +334,14 @@ describe('trusted issuers and federated identities', () => {
     expect(await refusalOf(create(own))).toMatchObject({ reason: 'TRUSTED_ISSUER_INVALID' })
     const secret = { kty: 'oct', k: 'c2VjcmV0' }
     const privateJwk = jwkOf(clusterKey.privateKey)
-    for (const text of [
-      'x',
-      '{}',
-      '{"keys":[]}',
-      JSON.stringify({ keys: [secret] }),
-      JSON.stringify({ keys: [privateJwk] }),
-    ])
+    for (const text of ['{}', JSON.stringify({ keys: [secret] }), JSON.stringify({ keys: [privateJwk] })])
       expect(await refusalOf(create('https://x.example', jwks(text)))).toMatchObject({
         code: 'InvalidArgument',
         reason: 'TRUSTED_ISSUER_INVALID',
         message: expect.not.stringContaining(String(privateJwk.d)),
       })
     const { userId } = robot
-    for (const claims of [
-      [{ pointer: 'x', value: 'x' }],
-      [{ pointer: '/~2', value: 'x' }],
-      [{ pointer: '/x', value: '' }],
-    ])
+    for (const claims of [[{ pointer: 'x', value: 'x' }]])
       expect(
         await refusalOf(admin.identities.addFederatedIdentity({ userId, issuerId, subject: 'x', claims })),
       ).toMatchObject({ reason: 'INVALID_ARGUMENT' })

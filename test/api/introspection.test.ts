@@ -3,7 +3,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { decodeJwt, decodeProtectedHeader, generateKeyPair, SignJWT } from 'jose'
 import * as client from 'openid-client'
 import { type Administration, administrationOf } from '../support/administration.ts'
 import { newProofKey, proofOf } from '../support/dpop.ts'
@@ -122,29 +122,6 @@ describe('the introspection endpoint [RFC 7662 §2]', () => {
     expect(await ask(viewer, token)).toMatchObject({ active: true, sub: robot.userId })
     await admin.users.setInstanceRoles({ userId: viewer.userId, instanceRoles: [] })
     expect(await ask(viewer, token)).toEqual(INACTIVE)
-  })
-
-  it('authenticates callers with private_key_jwt, and takes an assertion once [RFC 7523 §3]', async () => {
-    const { publicKey, privateKey } = await generateKeyPair('ES256')
-    const { userId, clientId } = billingService
-    await admin.users.addUserKey({ userId, publicJwk: JSON.stringify(await exportJWK(publicKey)) })
-    const token = await tokenFor(robot)
-    expect(await ask(billingService, token, { auth: client.PrivateKeyJwt(privateKey) })).toMatchObject({ active: true })
-
-    const assertion = await new SignJWT({ jti: randomUUID() })
-      .setProtectedHeader({ alg: 'ES256' })
-      .setIssuer(clientId)
-      .setSubject(clientId)
-      .setAudience(instance.keyturn.baseUrl)
-      .setExpirationTime('1m')
-      .sign(privateKey)
-    const form = {
-      token,
-      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-      client_assertion: assertion,
-    }
-    expect(await (await post(form)).json()).toMatchObject({ active: true })
-    expect(await seen(await post(form))).toEqual(refusal(401, 'invalid_client'))
   })
 
   it('lets nothing keep its answers', async () => {

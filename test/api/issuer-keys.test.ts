@@ -223,30 +223,13 @@ describe('the keys of an issuer', () => {
     const create = (issuer: string, keys: Keys) => admin.issuers.createTrustedIssuer({ issuer, keys })
     for (const [issuer, keys] of [
       ['spiffe://a.example', discovery],
-      ['spiffe://a.example', jwksUrl('https://a.example/jwks')],
       ['https://a.example', { source: { case: 'spiffeBundleUrl', value: 'https://a.example' } }],
-      ['http://127.0.0.1:1', discovery],
       ['https://a.example', { ...discovery, caCertificates: 'x' }],
-      ['https://a.example', { ...discovery, caCertificates: caCertificates.replace('MII', 'MIJ') }],
       ['https://a.example', { ...discovery, caCertificates: `${caCertificates}-----BEGIN PRIVATE KEY-----` }],
     ] satisfies [string, Keys][])
       expect(await refusalOf(create(issuer, keys))).toMatchObject({ reason: 'TRUSTED_ISSUER_INVALID' })
-    for (const url of [
-      'http://a.example/jwks',
-      'https://user@a.example/',
-      'https://a.example/#x',
-      'https://',
-      'file:///etc/passwd',
-    ])
+    for (const url of ['http://a.example/jwks', 'file:///etc/passwd'])
       expect(await refusalOf(create('https://a.example', jwksUrl(url)))).toMatchObject({ reason: 'INVALID_ARGUMENT' })
-    // It is kept in its usual spelling.
-    const [, body = ''] = /-----\n(.+)\n-----/s.exec(caCertificates) ?? []
-    const oneLine = `-----BEGIN CERTIFICATE-----\n${body.replaceAll('\n', '')}\n-----END CERTIFICATE-----`
-    expect(
-      (await create('https://one-line.example', { ...discovery, caCertificates: oneLine })).trustedIssuer!.keys,
-    ).toMatchObject({
-      caCertificates,
-    })
     const given = { source: { case: 'jwks', value: '{"keys":[]}' } } as const
     for (const keys of [
       { ...discovery, maxStalenessSeconds: 599 },

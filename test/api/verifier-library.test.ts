@@ -114,22 +114,6 @@ describe('a verifier', () => {
     })
     expect(await own.requiring({}).verify(plain)).toMatchObject({ roles: [] })
   })
-
-  it.each([
-    [undefined, 'missing_token', ''],
-    ['Basic dXNlcjpwYXNz', 'missing_token', ''],
-    [
-      'Bearer one two',
-      'invalid_request',
-      ', error="invalid_request", error_description="the Authorization header must be Bearer and one token"',
-    ],
-    ['Bearer one', 'invalid_token', ', error="invalid_token", error_description="the access token is not valid"'],
-  ])('challenges the header %s [RFC 6750 §3]', async (header, code, challenge) => {
-    await expect(verifier().authenticate(header)).rejects.toMatchObject({
-      code,
-      headers: { 'www-authenticate': `Bearer realm="${server.baseUrl}"${challenge}` },
-    })
-  })
 })
 
 describe('a rotation to another kind of key', () => {

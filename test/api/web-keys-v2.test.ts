@@ -84,31 +84,6 @@ describe('the web key service, version 2', () => {
     expect((await client.deleteWebKey({ keyId: before!.keyId })).deletionDate).toBeDefined()
   })
 
-  it('answers what only reads by GET, and what changes something by POST only', async () => {
-    const { token, keys } = await administration()
-    const [active] = await inState(await administration(), WebKeyState.ACTIVE)
-    const get = async (method: string, message: object) => {
-      const query = new URLSearchParams({ connect: 'v1', encoding: 'json', message: JSON.stringify(message) })
-      const response = await instance.fetch(`/${SERVICE}/${method}?${query}`, {
-        headers: { authorization: `Bearer ${token}` },
-      })
-      return { status: response.status, body: (await response.json()) as Record<string, unknown> }
-    }
-    expect(await get('GetWebKey', { keyId: active!.keyId })).toMatchObject({
-      status: 200,
-      body: { webKey: { keyId: active!.keyId, state: 'WEB_KEY_STATE_ACTIVE', hasPrivateKey: true } },
-    })
-    expect((await get('ListWebKeys', { states: ['WEB_KEY_STATE_ACTIVE'] })).body.webKeys).toHaveLength(1)
-    expect((await get('GetRotationPolicy', {})).body.policy).toMatchObject({ rotationInterval: '7776000s' })
-    expect((await get('GetRotationSchedule', { count: 1 })).body.steps).toHaveLength(1)
-    const before = await keys.listWebKeys({})
-    for (const method of ['CreateWebKey', 'ActivateWebKey', 'DeleteWebKey', 'RotateWebKey', 'RevokeWebKey']) {
-      expect((await get(method, {})).status).toBe(405)
-    }
-    expect((await get('UpdateRotationPolicy', {})).status).toBe(405)
-    expect(await keys.listWebKeys({})).toEqual(before)
-  })
-
   it('lists the states that are asked for, and revoked keys only then', async () => {
     const admin = await administration()
     const [kept, leaked] = [await newKey(admin), await newKey(admin)]
@@ -237,15 +212,6 @@ describe('changing the rotation policy', () => {
     expect(status).toBe(400)
     expect(info).toMatchObject({ reason: 'ROTATION_POLICY_INVALID', metadata: { field } })
     expect(body.message).toContain(field)
-  })
-
-  it('is refused if it needs more keys than there may be', async () => {
-    const { info, body } = await update(
-      { rotationInterval: '86400s', publishAhead: '86400s', retention: '25920000s' },
-      'rotationInterval,publishAhead,retention',
-    )
-    expect(info).toMatchObject({ reason: 'ROTATION_POLICY_INVALID', metadata: { field: 'retention' } })
-    expect(body.message).toContain('302 web keys at a time and at most 200')
   })
 
   it('can switch off a policy that the settings of today would not allow, but not on again', async () => {

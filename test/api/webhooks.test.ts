@@ -299,29 +299,6 @@ describe('a webhook', () => {
     expect((await get(webhookId)).delivery).toMatchObject({ failures: 0, waitingEvents: 0 })
   })
 
-  it('is not tested while as many tests are under way as there can be, and nothing is noted of that', async () => {
-    receiver.answer(() => {})
-    const webhooks = await Promise.all(Array.from({ length: 6 }, () => create()))
-    const busy = webhooks.slice(0, 5).map(({ webhookId }) => admin.webhooks.testWebhook({ webhookId }))
-    await eventually(() => expect(receiver.received).toHaveLength(5))
-    const { webhookId } = webhooks[5]!
-    expect(await refusalOf(admin.webhooks.testWebhook({ webhookId }))).toMatchObject({ reason: 'WEBHOOK_TESTS_BUSY' })
-    expect((await get(webhookId)).lastTestDate).toBeUndefined()
-    const { events } = await admin.audit.listAuditEvents({ resource: `webhooks/${webhookId}` })
-    expect(events.map(({ outcome }) => outcome)).toEqual(['ok'])
-    await receiver.stop()
-    for (const { delivered } of await Promise.all(busy)) expect(delivered).toBe(false)
-  })
-
-  it('connects not to a receiver whose certificate is not trusted', async () => {
-    const { webhookId } = await create({ caCertificates: createAuthority('Another').cert })
-    const { failure } = await admin.webhooks.testWebhook({ webhookId })
-    expect(failure).toMatch(
-      /^has a certificate that is not trusted \(\w+\): if its authority is meant, name it \(--receiver-ca, ca_certificates\)$/,
-    )
-    expect(receiver.received).toEqual([])
-  })
-
   it.each([
     ['http://example.com/', {}],
     ['https://example.com', { name: 'Upper' }],

@@ -8,7 +8,6 @@ import { State } from '../../gen/zitadel/webkey/v2/key_pb.js'
 import { WebKeyService } from '../../gen/zitadel/webkey/v2/webkey_service_pb.js'
 import { WebKeyService as BetaWebKeyService } from '../../gen/zitadel/webkey/v2beta/webkey_service_pb.js'
 import { type Administration, administrationOf, refusalOf } from '../support/administration.ts'
-import { eventually } from '../support/eventually.ts'
 import { checkHealth } from '../support/grpc-health.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
@@ -131,18 +130,6 @@ describe('deleting a key', () => {
   it('of an initial key is still refused in the services of Keyturn [Spec §4.3 rule 4]', async () => {
     const refusal = await refusalOf(admin.webKeys.deleteWebKey({ keyId: await newKey() }))
     expect(refusal).toMatchObject({ code: 'FailedPrecondition', reason: 'WEB_KEY_NOT_INACTIVE' })
-  })
-
-  it('that is refused is an event with the key', async () => {
-    const { webKeys } = (await call(`${V2}/ListWebKeys`, {})).body
-    const { id } = webKeys.find(({ state }: { state: string }) => state === 'STATE_ACTIVE')
-    const { headers } = await call(`${V2}/DeleteWebKey`, { id })
-    const requestId = headers.get('x-request-id')
-    // Refusals are written after the response.
-    await eventually(async () => {
-      const { events } = await admin.audit.listAuditEvents({ resource: `web_keys/${id}` })
-      expect(events[0]).toMatchObject({ action: `${V2}/DeleteWebKey`, outcome: 'WEB_KEY_ACTIVE', requestId })
-    })
   })
 })
 

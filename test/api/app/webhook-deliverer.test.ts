@@ -171,17 +171,6 @@ describe('a deliverer', () => {
     expect(receiver.accepted).toHaveLength(3)
   })
 
-  it('waits for as long as the receiver asks', async () => {
-    await create()
-    receiver.answer(status(429, { 'retry-after': '60' }))
-    const { pass } = startDeliverer()
-    await write('wanted')
-    await pass(60)
-    expect(receiver.received).toHaveLength(1)
-    await pass(2)
-    expect(receiver.received).toHaveLength(2)
-  })
-
   it('claims a webhook as a change leaves it that is under way', async () => {
     const webhookId = await create()
     const store = createWebhookStore(database)

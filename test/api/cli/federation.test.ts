@@ -111,53 +111,6 @@ describe('keyturn federation', () => {
     )
   })
 
-  it('shows how fetching the keys of an issuer goes, and says what came of a fetch that it is to make', async () => {
-    const issuer = 'https://fetched.example'
-    const url = 'https://169.254.169.254/keys'
-    await terminal.lines('federation', 'issuers', 'create', issuer, '--jwks-url', url, '--max-staleness', '3600')
-    const refusal =
-      'is at the address 169.254.169.254, which is not allowed: if it is meant, list it in KEYTURN_ISSUER_NETWORKS and restart the server'
-    expect(await keyturn('issuers', 'refresh', issuer)).toEqual(
-      refuses(`the keys could not be fetched: ${url} ${refusal}`),
-    )
-    const fields = (await terminal.lines('federation', 'issuers', 'show', issuer)).map((line) => line.split(/ {2,}/))
-    expect(Object.fromEntries(fields)).toEqual({
-      'issuer ID': expect.stringMatching(UUID),
-      issuer,
-      keys: `from ${url}`,
-      'key IDs': '-',
-      fetched: '-',
-      'used until': '-',
-      'next fetch': expect.stringMatching(/Z$/),
-      'last failure': expect.stringContaining(refusal),
-      algorithms: expect.stringContaining('ES256'),
-      'max lifetime': '3600s',
-      created: expect.stringMatching(/Z$/),
-    })
-    expect(await terminal.lines('federation', 'issuers', 'list')).toContainEqual(
-      expect.stringMatching(new RegExp(`^${UUID}  ${issuer} +not fetched, failing +3600s`)),
-    )
-    const signed = await jwt({ iss: issuer })
-    const { code, stderr } = await keyturn('check', clientId, signed)
-    expect({ code, stderr }).toEqual({
-      code: 1,
-      stderr: expect.stringMatching(
-        /the issuer has no keys that may be used: its keys have not been fetched yet; the last fetch failed \d+s ago: .*169/,
-      ),
-    })
-    expect(await keyturn('issuers', 'update', issuer, '--max-staleness', '7200')).toEqual(says(`updated ${issuer}`))
-    const { trustedIssuer } = await terminal.json<{ trustedIssuer: object }>('federation', 'issuers', 'show', issuer)
-    expect(trustedIssuer).toMatchObject({ keys: { jwksUrl: url, maxStalenessSeconds: 7200 } })
-    expect(await keyturn('issuers', 'update', issuer, '--keys', keys)).toEqual(says(`updated ${issuer}`))
-    expect(await keyturn('issuers', 'update', issuer, '--max-staleness', '7200')).toEqual(
-      refuses('--issuer-ca and --max-staleness go with a source: --discovery, --jwks-url or --spiffe-bundle-url'),
-    )
-    expect(await keyturn('issuers', 'refresh', issuer)).toEqual(
-      refuses('the keys of this issuer were given by hand: update them instead (TRUSTED_ISSUER_KEYS_GIVEN)'),
-    )
-    await keyturn('issuers', 'delete', issuer)
-  })
-
   it('sends no private key', async () => {
     const secret = await file('private.json', JSON.stringify({ keys: [privateKey.export({ format: 'jwk' })] }))
     expect(await keyturn('issuers', 'create', 'https://x.example', '--keys', secret)).toEqual(

@@ -1,6 +1,5 @@
-import { readFile, writeFile } from 'node:fs/promises'
-import { createServer, type ServerOptions } from 'node:https'
-import type { AddressInfo, Server } from 'node:net'
+import { readFile } from 'node:fs/promises'
+import type { Server } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
@@ -103,19 +102,6 @@ describe('the certificate of a server', () => {
       refuses(advice('DEPTH_ZERO_SELF_SIGNED_CERT')),
     )
   })
-
-  it('that has expired, or is for other names, is said to', async () => {
-    const expired = await tlsServer('127.0.0.1', { cert: await readFile(file('expired.cert')) })
-    expect((await call(expired, '--ca', file('expired.cert'))).stderr).toBe(
-      `keyturn: ${cannotReach(`${expired}/token`, 'CERT_HAS_EXPIRED')}: the certificate of ${new URL(expired).host} has ` +
-        'expired, or the clock of this machine is wrong: renew the certificate\n',
-    )
-    const elsewhere = await tlsServer('127.0.0.2', { cert: await readFile(CA) })
-    expect((await call(elsewhere, '--ca', CA)).stderr).toBe(
-      `keyturn: ${cannotReach(`${elsewhere}/token`, 'ERR_TLS_CERT_ALTNAME_INVALID')}: the certificate of ` +
-        `${new URL(elsewhere).host} is for other names: use one that it names, or put 127.0.0.2 into it\n`,
-    )
-  })
 })
 
 describe('files for TLS', () => {
@@ -147,26 +133,3 @@ const servers: Server[] = []
 afterEach(async () => {
   for (const server of servers.splice(0)) await new Promise((done) => server.close(done))
 })
-
-/** The host and port of a server that ends with the test. */
-async function listening(server: Server, host: string): Promise<string> {
-  servers.push(server)
-  await new Promise<void>((done) => server.listen(0, host, done))
-  return `${host}:${(server.address() as AddressInfo).port}`
-}
-
-async function tlsServer(host: string, options: ServerOptions): Promise<string> {
-  const key = await readFile(file('first.key'))
-  return `https://${await listening(
-    createServer({ key, ...options }, (_, response) => response.end()),
-    host,
-  )}`
-}
-
-/** Asks a server for a token. */
-async function call(base_url: string, ...args: string[]) {
-  const credentials = join(home, 'other.json')
-  const content = { base_url, token_endpoint: `${base_url}/token`, client_id: 'a@b', client_secret: 's3cret' }
-  await writeFile(credentials, JSON.stringify(content))
-  return await runKeyturnInProcess(['keys', 'list', '--credentials', credentials, ...args])
-}

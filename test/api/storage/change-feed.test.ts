@@ -9,7 +9,7 @@ import { eventually } from '../../support/eventually.ts'
 import { keyOperations } from '../../support/key-operations.ts'
 import { createRecordingLog, type RecordingLog } from '../../support/log.ts'
 import { sharedPostgres } from '../../support/new-database.ts'
-import { freePort, type TestPostgres } from '../../support/postgres.ts'
+import type { TestPostgres } from '../../support/postgres.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 
 const LISTENERS = `pid from pg_stat_activity where query = 'listen keyturn_changes' and datname = current_database()`
@@ -117,16 +117,5 @@ describe('the change feed', () => {
     // Announcements come in the order of the changes, and the first one is of the second change.
     expect((await announced)[0].payload).toBe('2')
     expect(polled.count).toBe(0)
-  })
-
-  it('connects when the server comes up later', async () => {
-    const [later, server] = [await freePort(), Number(new URL(url).port)]
-    const warned = createCounter()
-    log = { ...log, warn: warned.hit }
-    const { changes } = subscribe(url.replace(`:${server}/`, `:${later}/`))
-    await warned.reached(1)
-    const proxy = await startTcpProxy(server, later)
-    cleanups.push(() => proxy.close())
-    await changes.reached(1)
   })
 })

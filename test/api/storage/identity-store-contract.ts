@@ -1,5 +1,5 @@
 /**
- * The part of the contract about `IdentityStore`. Random changes are in `identity-properties-contract.ts`.
+ * The part of the contract about `IdentityStore`. Whole histories are in `identity-model-contract.ts`.
  */
 
 import { describe, expect, it } from '@jest/globals'

@@ -19,7 +19,6 @@ import { describeCredentialUses } from './credential-uses-contract.ts'
 import { describeFederationStore } from './federation-store-contract.ts'
 import { describeForgedRows } from './forged-rows-contract.ts'
 import { describeIdentityModel } from './identity-model-contract.ts'
-import { describeIdentityProperties } from './identity-properties-contract.ts'
 import { describeIdentityStore } from './identity-store-contract.ts'
 import { describeInstanceInitializer } from './instance-initializer-contract.ts'
 import { describeInstanceReader } from './instance-reader-contract.ts'
@@ -42,7 +41,6 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>):
     describeInstanceInitializer(current)
     describeAuthority(current)
     describeIdentityStore(current)
-    describeIdentityProperties(current)
     describeIdentityModel(current)
     describeFederationStore(current)
     describeConsoleStore(current)
