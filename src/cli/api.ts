@@ -2,7 +2,7 @@
  * The API of a running server, called as the caller that options, variables or a context name, and the errors of calls.
  */
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
-import { Code, ConnectError, type Interceptor, type Transport } from '@connectrpc/connect'
+import { Code, ConnectError, type Transport } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
 import { createTokenInterceptor } from '@keyturn/client/token-interceptor'
 import { type ErrorInfo, ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
@@ -35,7 +35,20 @@ export class Api {
     method: DescMethodUnary<Input, Output>,
     request: MessageInitShape<Input>,
   ): Promise<MessageShape<Output>> {
-    return (await this.transport.unary(method, undefined, undefined, undefined, request)).message
+    const called = this.transport.unary(method, undefined, undefined, undefined, request)
+    const { message } = await called.catch((error: unknown) => {
+      throw this.explained(error)
+    })
+    return message
+  }
+
+  /** What a call failed with: what there was before an answer of the API, which Connect has as a cause, or the refusal itself. */
+  explained(error: unknown): unknown {
+    if (!(error instanceof ConnectError)) return error
+    if (error.cause instanceof TokenRefusal || error.cause instanceof ConnectionError) return error.cause
+    const { base_url, tls } = this.target
+    const reason = error.code === Code.DeadlineExceeded ? new DOMException(error.rawMessage, 'TimeoutError') : error
+    return connectionCode(reason) === undefined ? error : connectionFailure(reason, base_url, tls)
   }
 
   /** The items of a list (AIP-158), in a field of its responses. A page is read when its first item is consumed. */
@@ -82,41 +95,9 @@ export async function openApiOf(target: Target): Promise<Api> {
     acceptCompression: [],
     readMaxBytes: MAX_BYTES,
     defaultTimeoutMs: TIMEOUT,
-    interceptors: [explainingFailures(target), createTokenInterceptor(tokens)],
+    interceptors: [createTokenInterceptor(tokens)],
   })
   return new Api(target, transport)
-}
-
-/** Makes a connection that fails a `ConnectionError`, which is then the cause of what Connect throws. */
-function explainingFailures({ base_url, tls }: Target): Interceptor {
-  const explained = (error: unknown): unknown => {
-    const cause = causeOfCall(error)
-    if (cause !== error) return cause
-    const isTimeout = error instanceof ConnectError && error.code === Code.DeadlineExceeded
-    const reason = isTimeout ? new DOMException(error.rawMessage, 'TimeoutError') : error
-    return connectionCode(reason) === undefined ? error : connectionFailure(reason, base_url, tls)
-  }
-  async function* explaining<Message>(messages: AsyncIterable<Message>): AsyncIterable<Message> {
-    try {
-      yield* messages
-    } catch (error) {
-      throw explained(error)
-    }
-  }
-  return (next) => async (request) => {
-    try {
-      const response = await next(request)
-      return response.stream ? { ...response, message: explaining(response.message) } : response
-    } catch (error) {
-      throw explained(error)
-    }
-  }
-}
-
-/** What a call failed with before there was an answer of the API, which Connect has as a cause; or the error itself. */
-export function causeOfCall(error: unknown): unknown {
-  const cause = error instanceof ConnectError ? error.cause : undefined
-  return cause instanceof ConnectionError || cause instanceof TokenRefusal ? cause : error
 }
 
 /** The details of a refused call; undefined for another error. */

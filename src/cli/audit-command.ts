@@ -1,19 +1,29 @@
 /**
- * `keyturn audit`: who did what, and who was refused; with `--follow`, as it happens (`audit-follow.ts`).
+ * `keyturn audit`: who did what, and who was refused; with `--follow`, as it happens.
  */
-import { create, toJson } from '@bufbuild/protobuf'
+import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+import { create, type MessageInitShape, toJson } from '@bufbuild/protobuf'
+import { Code, ConnectError, createClient } from '@connectrpc/connect'
 import {
   type AuditEvent,
   AuditEventSchema,
   AuditService,
+  type FollowAuditEventsRequestSchema,
+  type FollowedAuditEvent,
   FollowedAuditEventSchema,
 } from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { backoffMillis } from '../domain/backoff.ts'
 import type { Api } from './api.ts'
-import { followEvents } from './audit-follow.ts'
 import { command } from './commands.ts'
+import { ConnectionError } from './connection/connection-failure.ts'
+import { TokenRefusal } from './connection/token-request.ts'
+import { describeFailure } from './failure.ts'
 import { parseUser, resolveUser } from './identities/references.ts'
+import type { Io } from './io.ts'
 import { flag, option, UsageError, wholeNumber } from './options.ts'
-import { formatOf, painter, printableLines, printResult, serialize, type Table } from './output.ts'
+import { formatOf, type OutputFormat, painter, printableLines, printResult, serialize, type Table } from './output.ts'
+import { firstSignal } from './server/signals.ts'
 import { formatMoment, sinceOption } from './times.ts'
 
 const HEADING = ['TIME', 'OUTCOME', 'ACTION', 'ACTOR', 'ADDRESS', 'RESOURCE']
@@ -54,27 +64,13 @@ export const auditCommand = command('audit', {
   },
   async run(_, { io, api, options }) {
     const { from, to, actor = '', resource = '', limit, follow, after = '' } = options
-    const output = formatOf(options)
     const filter = {
       ...(from === undefined ? {} : { fromDate: from }),
       actor: await userIdIn(actor, api),
       resource: await resourceIn(resource, api),
     }
     if (follow === true) {
-      await followEvents(io, api, {
-        request: { ...filter, afterPosition: after },
-        format: async (followed) => {
-          if (output === 'table') return printableLines(row(followed.event ?? create(AuditEventSchema)).join('  '))
-          const text = await serialize(toJson(FollowedAuditEventSchema, followed), output, 0)
-          return printableLines(output === 'yaml' ? `---\n${text}` : text)
-        },
-        onBegin: () => {
-          if (output === 'table') io.stdout.write(`${painter(io, 'stdout', 'bold')(HEADING.join('  '))}\n`)
-        },
-        onEnd: (position) => {
-          if (output === 'table' && position !== '') io.stderr.write(`to go on here: --after ${position}\n`)
-        },
-      })
+      await followEvents(io, api, { request: { ...filter, afterPosition: after }, format: formatOf(options) })
       return
     }
     // One more than is printed shows whether there are older ones.
@@ -116,4 +112,112 @@ function row({ eventDate, outcome, action, actor, clientAddress, resource, omiss
     clientAddress === '' ? '-' : clientAddress,
     resource,
   ]
+}
+
+const RETRY = { first: 500, longest: 15_000 }
+
+/** The longest silence of a server, in milliseconds. It sends something four times as often. */
+const SILENCE = 60_000
+
+/** The ends of a stream after which another replica, or the same one later, goes on. */
+const PASSING = [
+  Code.Unavailable,
+  Code.ResourceExhausted,
+  Code.Aborted,
+  Code.Unknown,
+  Code.Internal,
+  Code.DeadlineExceeded,
+  Code.Unauthenticated,
+]
+
+/** Answers of a token endpoint that cannot answer now (RFC 6749 §4.1.2.1). */
+const PASSING_REFUSALS = ['temporarily_unavailable', 'server_error']
+
+/** Prints events until the command is interrupted or the reader of the output is gone. @throws what ends the stream for good, such as a lost right. */
+async function followEvents(
+  io: Io,
+  api: Api,
+  {
+    request,
+    format,
+  }: { readonly request: MessageInitShape<typeof FollowAuditEventsRequestSchema>; readonly format: OutputFormat },
+): Promise<void> {
+  const client = createClient(AuditService, api.transport)
+  const output = new AbortController()
+  const onError = (error: Error) => output.abort(error)
+  io.stdout.on('error', onError)
+  const interrupted = new AbortController()
+  void firstSignal().then(() => interrupted.abort())
+  const signal = AbortSignal.any([output.signal, interrupted.signal])
+  let position = request.afterPosition ?? ''
+  let hasBegun = false
+  /** In a row. */
+  let failures = 0
+  let refusedTokens = 0
+  const receive = async () => {
+    const silence = new AbortController()
+    const end = () => silence.abort(new ConnectionError('the server has sent nothing for a minute'))
+    let timer = setTimeout(end, SILENCE)
+    try {
+      for await (const { events, position: next } of client.followAuditEvents(
+        { ...request, afterPosition: position },
+        { signal: AbortSignal.any([signal, silence.signal]), timeoutMs: 0 },
+      )) {
+        // Printing may take long: that is no silence of the server.
+        clearTimeout(timer)
+        if (!hasBegun && format === 'table') io.stdout.write(`${painter(io, 'stdout', 'bold')(HEADING.join('  '))}\n`)
+        hasBegun = true
+        failures = 0
+        refusedTokens = 0
+        for (const followed of events) {
+          const isTaken = io.stdout.write(`${printableLines(await formatFollowed(followed, format))}\n`)
+          // A slow reader is waited for, so that memory holds one event.
+          if (!isTaken) await once(io.stdout, 'drain', { signal }).catch(() => {})
+          signal.throwIfAborted()
+          position = followed.position
+        }
+        position = next
+        timer = setTimeout(end, SILENCE)
+      }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+  try {
+    while (!signal.aborted) {
+      try {
+        await receive()
+      } catch (failure) {
+        if (signal.aborted) break
+        const error = api.explained(failure)
+        failures += 1
+        if (error instanceof ConnectError && error.code === Code.Unauthenticated) refusedTokens += 1
+        // A token that has expired is replaced for the next call.
+        if (position === '' || refusedTokens > 1 || !isPassing(error)) throw error
+        if (failures > 1) io.stderr.write(`${printableLines(describeFailure(error))}: trying again\n`)
+      }
+      const wait = failures === 0 ? 0 : backoffMillis(failures, { ...RETRY, jitter: Math.random() / 2 })
+      await delay(wait, undefined, { signal }).catch(() => {})
+    }
+    // The reader of a pipe that is closed has what it wanted.
+    if (output.signal.aborted && output.signal.reason.code !== 'EPIPE') throw output.signal.reason
+  } finally {
+    if (hasBegun && format === 'table' && position !== '') io.stderr.write(`to go on here: --after ${position}\n`)
+    io.stdout.off('error', onError)
+  }
+}
+
+/** Whether it makes sense to go on after an error. */
+function isPassing(error: unknown): boolean {
+  if (error instanceof ConnectionError) return true
+  if (error instanceof TokenRefusal) return PASSING_REFUSALS.includes(error.code)
+  if (!(error instanceof ConnectError)) return false
+  // Not of the API, which says what is wrong with an argument: the stream has no end.
+  return PASSING.includes(error.code) || (error.code === Code.InvalidArgument && error.details.length === 0)
+}
+
+async function formatFollowed(followed: FollowedAuditEvent, format: OutputFormat): Promise<string> {
+  if (format === 'table') return row(followed.event ?? create(AuditEventSchema)).join('  ')
+  const text = await serialize(toJson(FollowedAuditEventSchema, followed), format, 0)
+  return format === 'yaml' ? `---\n${text}` : text
 }

@@ -22,7 +22,7 @@ import {
   type YesOption,
   yesOption,
 } from './options.ts'
-import { printResult, printWarnings, type Table } from './output.ts'
+import { printResult, printWarnings, type Shown } from './output.ts'
 
 /** Makes a command, or a group of them. */
 export type Declaration = (io: Io) => Command
@@ -61,6 +61,11 @@ export interface Called<Takes extends Parameters, Has extends Options> {
   readonly texts: Texts<Takes>
 }
 
+/** What a command does with what it was called with. */
+type Step<Takes extends Parameters, Has extends Options, Result, Before extends readonly unknown[] = []> = (
+  ...args: [...Before, values: Values<Takes>, called: Called<Takes, Has>]
+) => Result
+
 interface Declared<Takes extends Parameters, Has extends Options> {
   readonly description: string
   /** In their order. */
@@ -70,41 +75,39 @@ interface Declared<Takes extends Parameters, Has extends Options> {
   readonly check?: (options: Chosen<Has>, texts: Texts<Takes>, command: Command) => void
 }
 
-interface Request<Input extends DescMessage, Takes extends Parameters, Has extends Options>
+interface Call<Input extends DescMessage, Output extends DescMessage, Takes extends Parameters, Has extends Options>
   extends Declared<Takes, Has> {
   /** Default: the values of the arguments, by their keys. */
-  readonly request?: (
-    values: Values<Takes>,
-    called: Called<Takes, Has>,
-  ) => MessageInitShape<Input> | Promise<MessageInitShape<Input>>
-}
-
-interface Call<Input extends DescMessage, Output extends DescMessage, Takes extends Parameters, Has extends Options>
-  extends Request<Input, Takes, Has> {
+  readonly request?: Step<Takes, Has, MessageInitShape<Input> | Promise<MessageInitShape<Input>>>
   /** Asked at a terminal before what cannot be undone. */
-  readonly question?: (values: Values<Takes>, called: Called<Takes, Has>) => string
-  /** What is done around the call. @returns The response that is shown. @param send Takes warnings that were printed already. */
-  readonly around?: (
-    send: (warned?: readonly string[]) => Promise<MessageShape<Output>>,
-    values: Values<Takes>,
-    called: Called<Takes, Has>,
-  ) => Promise<MessageShape<Output>>
-  /** What a person reads. */
-  readonly text: (
-    response: MessageShape<Output>,
-    values: Values<Takes>,
-    called: Called<Takes, Has>,
-  ) => string | Table | Promise<string | Table>
+  readonly question?: Step<Takes, Has, string>
+  /** What is done around the call. @returns The response that is shown. */
+  readonly around?: Step<Takes, Has, Promise<MessageShape<Output>>, [call: PendingCall<Input, Output>]>
+  /** What a person reads. Default: what was done to the last argument, such as `deleted X`. */
+  readonly text?: Step<Takes, Has, Shown | Promise<Shown>, [response: MessageShape<Output>]>
 }
 
-interface List<Input extends DescMessage, Takes extends Parameters, Has extends Options, Item>
-  extends Request<Input, Takes, Has> {
+/** A call that is about to be made. */
+interface PendingCall<Input extends DescMessage, Output extends DescMessage> {
+  readonly request: MessageInitShape<Input>
+  /** @param warned Warnings that were printed already. */
+  send(warned?: readonly string[]): Promise<MessageShape<Output>>
+}
+
+interface List<
+  Input extends DescMessage,
+  Output extends DescMessage,
+  Takes extends Parameters,
+  Has extends Options,
+  Item,
+> extends Pick<Call<Input, Output, Takes, Has>, 'description' | 'takes' | 'options' | 'request'> {
+  readonly name?: string
   readonly heading: readonly string[]
   readonly row: (item: Item) => string | readonly string[]
 }
 
 /** Declares a group of commands. */
-export function group(name: string, commands: readonly Declaration[], description = ''): Declaration {
+export function group(name: string, description: string, commands: readonly Declaration[]): Declaration {
   return (io) => commands.reduce((all, make) => all.addCommand(make(io)), new Command(name).description(description))
 }
 
@@ -115,25 +118,24 @@ export function call<
   Takes extends Parameters = Record<never, never>,
   Has extends Options = Record<never, never>,
 >(name: string, method: DescMethodUnary<Input, Output>, declared: Call<Input, Output, Takes, Has>): Declaration {
-  const { request, question, around, text, options } = declared
+  const { question, around, options } = declared
+  const { text = (_, __, { texts }) => `${name}d ${Object.values(texts).at(-1)}` } = declared
   const asked = question === undefined ? {} : { yes: yesOption() }
   return command(name, {
     ...declared,
     options: { ...options, ...asked } as unknown as Has,
     async run(values, called) {
       const { io, api } = called
-      const sent = (request === undefined ? values : await request(values, called)) as MessageInitShape<Input>
+      const request = (await declared.request?.(values, called)) ?? (values as MessageInitShape<Input>)
       if (question !== undefined) await confirm(io, called.options, question(values, called))
       const send = async (warned: readonly string[] = []) => {
-        const response = await api.call(method, sent)
+        const response = await api.call(method, request)
         const { warnings = [] } = response as { readonly warnings?: readonly string[] }
-        printWarnings(
-          io,
-          warnings.filter((warning) => !warned.includes(warning)),
-        )
+        const others = warnings.filter((warning) => !warned.includes(warning))
+        printWarnings(io, others)
         return response
       }
-      const response = await (around === undefined ? send() : around(send, values, called))
+      const response = await (around === undefined ? send() : around({ request, send }, values, called))
       await printResult(io, called.options, toJson(method.output, response), () => text(response, values, called))
     },
   })
@@ -149,19 +151,18 @@ export function list<
 >(
   method: DescMethodUnary<Input, Output>,
   items: Items,
-  declared: List<Input, Takes, Has, ItemOf<MessageShape<Output>[Items]>> & { readonly name?: string },
+  declared: List<Input, Output, Takes, Has, ItemOf<MessageShape<Output>[Items]>>,
 ): Declaration {
-  const { name = 'list', request, heading, row } = declared
-  return command(name, {
+  const { name = 'list', heading, row } = declared
+  return call(name, method, {
     ...declared,
-    async run(values, called) {
-      const sent = (request === undefined ? values : await request(values, called)) as MessageInitShape<Input>
-      const all = await called.api.all(method, items, sent)
-      const response = create(method.output, { [items]: all } as MessageInitShape<Output>)
-      await printResult(called.io, called.options, toJson(method.output, response), () => ({
-        heading,
-        rows: all.map((item) => [row(item)].flat()),
-      }))
+    async around({ request }, _, { api }) {
+      const all = await api.all(method, items, request)
+      return create(method.output, { [items]: all } as MessageInitShape<Output>)
+    },
+    text(response) {
+      const all = response[items] as ItemOf<MessageShape<Output>[Items]>[]
+      return { heading, rows: all.map((item) => [row(item)].flat()) }
     },
   })
 }
@@ -180,7 +181,7 @@ export function namedFields<Fields extends object>(fields: Fields) {
 export function command<Takes extends Parameters = Record<never, never>, Has extends Options = Record<never, never>>(
   name: string,
   declared: Declared<Takes, Has> & {
-    readonly run: (values: Values<Takes>, called: Called<Takes, Has>) => Promise<void>
+    readonly run: Step<Takes, Has, Promise<void>>
   },
 ): Declaration {
   const { description, check, run } = declared

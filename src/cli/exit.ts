@@ -36,15 +36,16 @@ export class Interruption extends Error {
   }
 }
 
-/** What a command does until it is interrupted. @throws {Interruption} with what is `known` then. */
+/** What a command does until it is interrupted, which aborts its signal. @throws {Interruption} with what is `known` then. */
 export async function untilInterrupted(
   { interrupted }: Pick<Io, 'interrupted'>,
-  work: () => Promise<void>,
+  work: (signal: AbortSignal) => Promise<void>,
   known: () => string,
 ): Promise<void> {
-  if (interrupted === undefined) return await work()
-  const interruption = interrupted().then((signal) => {
+  const stopping = new AbortController()
+  const interruption = interrupted?.().then((signal) => {
+    stopping.abort()
     throw new Interruption(signal, known())
   })
-  await Promise.race([work(), interruption])
+  await Promise.race([work(stopping.signal), ...(interruption === undefined ? [] : [interruption])])
 }

@@ -7,7 +7,7 @@ import { ConfigError } from '../config/config.ts'
 import { ConfigurationMistakes } from '../configuration-files/mistakes.ts'
 import { DomainError } from '../domain/errors.ts'
 import { printable } from '../domain/printable.ts'
-import { causeOfCall, infoOf } from './api.ts'
+import { infoOf } from './api.ts'
 import { ConnectionError } from './connection/connection-failure.ts'
 import { TokenRefusal } from './connection/token-request.ts'
 import { FAILED, Interruption, WRONG_USAGE } from './exit.ts'
@@ -48,8 +48,7 @@ export function failureOf(error: unknown): Failure {
 }
 
 /** One message that says what went wrong; for a refused call with the stable reason. */
-export function describeFailure(failure: unknown): string {
-  const error = causeOfCall(failure)
+export function describeFailure(error: unknown): string {
   if (error instanceof ConnectError) {
     const info = infoOf(error)
     if (info !== undefined) return `${printable(error.rawMessage)} (${printable(info.reason)})`
@@ -68,7 +67,7 @@ export function describeFailure(failure: unknown): string {
 }
 
 function firstOf(error: unknown): unknown {
-  return causeOfCall(error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error)
+  return error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error
 }
 
 function codeOf(error: unknown): string {

@@ -22,6 +22,9 @@ export interface Table {
   readonly rows: readonly (readonly string[])[]
 }
 
+/** What a person reads. */
+export type Shown = string | Table
+
 /** Paints a text, or leaves it as it is. */
 export type Paint = (text: string) => string
 
@@ -59,7 +62,7 @@ export async function printResult(
   io: Io,
   options: OutputOptions,
   json: JsonValue,
-  shown: () => string | Table | Promise<string | Table>,
+  shown: () => Shown | Promise<Shown>,
 ): Promise<void> {
   const format = formatOf(options)
   const text = format === 'table' ? formatShown(await shown(), io) : await serialize(json, format)
@@ -88,7 +91,7 @@ export function printableLines(text: string): string {
     .join('')
 }
 
-function formatShown(shown: string | Table, io: Io): string {
+function formatShown(shown: Shown, io: Io): string {
   if (typeof shown === 'string') return shown
   const [heading = '', ...rows] = formatTable(shown)
   return [painter(io, 'stdout', 'bold')(heading), ...rows].join('\n')

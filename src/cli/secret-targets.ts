@@ -28,8 +28,6 @@ export interface SecretTarget {
   look(): Promise<'empty' | 'taken' | 'unknown'>
   /** Stores credentials there, and replaces nothing. @throws {Error} that does not contain the secret. */
   handOver(credentials: Credentials): Promise<void>
-  /** Removes copies of a secret that an apply which was killed left beside the target. No secret may be being handed over. */
-  cleanUp(): Promise<void>
 }
 
 /** Where the server is, which is part of the credentials. */
@@ -71,32 +69,24 @@ export function secretTarget({ env }: Pick<Io, 'env'>, into: string): SecretTarg
 
 /** A new credentials file: for its owner only, whole or not at all, and never in place of another. */
 export function fileTarget(path: string): SecretTarget {
-  const exists = () =>
-    lstat(path).then(
-      () => true,
-      (error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ENOENT') throw error
-        return false
-      },
-    )
   return {
     async look() {
-      if (await exists()) return 'taken'
+      const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error
+      })
+      if (found !== undefined) return 'taken'
       await access(dirname(path), constants.W_OK).catch((cause: unknown) => {
         throw new Error(`cannot write into ${dirname(path)}`, { cause })
       })
       return 'empty'
     },
     async handOver(credentials) {
+      // Of an apply that was killed.
       await removeDrafts(path)
       const text = `${JSON.stringify(credentials, null, 2)}\n`
       await createDurably(path, text).catch((cause: NodeJS.ErrnoException) => {
         throw new Error(`cannot write ${path} (${cause.code})`, { cause })
       })
-    },
-    async cleanUp() {
-      // The folder may be on another machine, where the secret was handed over.
-      if (await exists()) await removeDrafts(path)
     },
   }
 }
@@ -115,7 +105,6 @@ function commandTarget(env: Io['env'], command: string): SecretTarget {
         throw new Error(describe(program, failure, credentials.client_secret))
       })
     },
-    cleanUp: async () => {},
   }
 }
 

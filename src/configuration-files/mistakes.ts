@@ -2,6 +2,8 @@
  * What is wrong in files of a configuration, and where: by file, line and column, as compilers write it and editors follow it.
  */
 
+import { printable } from '../domain/printable.ts'
+
 /** A place in a file. Lines and columns begin at 1. */
 export interface Place {
   readonly file: string
@@ -33,15 +35,11 @@ export function inOrderOf(
   mistakes: readonly FileMistake[],
 ): FileMistake[] {
   const names = files.map(({ name }) => name)
-  const keys = ({ file = '', line = 0, column = 0 }: FileMistake) => [names.indexOf(file), line, column]
-  return mistakes.toSorted((one, other) => {
-    const others = keys(other)
-    return (
-      keys(one)
-        .map((key, index) => key - (others[index] ?? 0))
-        .find((difference) => difference !== 0) ?? 0
-    )
-  })
+  const indexOf = ({ file = '' }: FileMistake) => names.indexOf(file)
+  return mistakes.toSorted(
+    (one, other) =>
+      indexOf(one) - indexOf(other) || (one.line ?? 0) - (other.line ?? 0) || (one.column ?? 0) - (other.column ?? 0),
+  )
 }
 
 /** The place as it begins a line of a compiler. */
@@ -49,15 +47,8 @@ export function formatPlace({ file, line, column }: Place): string {
   return `${file}:${line}:${column}`
 }
 
+/** Names come from files, and may have line breaks. */
 function lineOf({ file, line = 1, column = 1, field, message }: FileMistake): string {
   const place = file === undefined ? [] : [formatPlace({ file, line, column })]
-  return oneLine([...place, ...(field === '' ? [] : [field]), message].join(': '))
-}
-
-/** Names come from files, and may have line breaks. */
-function oneLine(text: string): string {
-  return text.replace(
-    /[\p{Cc}\u2028\u2029]/gu,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
+  return printable([...place, ...(field === '' ? [] : [field]), message].join(': '))
 }

@@ -43,10 +43,6 @@ export function documentsOf({ name, text }: SourceFile, mistakes: FileMistake[])
     return []
   }
   if (text.length > MAX_CHARACTERS) return failed(`the file has more than ${MAX_CHARACTERS} characters`)
-  if (name.endsWith('.json')) {
-    const refusal = jsonRefusal(text)
-    if (refusal !== undefined) return failed(refusal.message, refusal)
-  }
   const lineCounter = new LineCounter()
   const at = (offset: number): Place => {
     const { line, col } = lineCounter.linePos(offset)
@@ -123,17 +119,4 @@ function isNamed(key: unknown, step: string): boolean {
 
 function startOf(node: unknown): number {
   return (node as Node | null | undefined)?.range?.[0] ?? 0
-}
-
-/** YAML has nearly all of JSON, and comments and trailing commas beside. */
-function jsonRefusal(text: string): { message: string; line: number; column: number } | undefined {
-  try {
-    JSON.parse(text)
-    return undefined
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    const [, line = '1', column = '1'] = /\(line (\d+) column (\d+)\)/.exec(message) ?? []
-    // The text around the place may be of a secret that stands there by mistake.
-    return { message: 'this is not JSON (RFC 8259)', line: Number(line), column: Number(column) }
-  }
 }

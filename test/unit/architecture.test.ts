@@ -179,7 +179,7 @@ describe('the source', () => {
       /['"](RS|ES)(256|384|512)['"]|['"]EdDSA['"]|\b((RS|ES)\d{3}|EdDSA): /.test(read(file)),
     )
     expect(naming.sort()).toEqual([
-      'src/cli/server/demo-steps.ts',
+      'src/cli/server/demo-command.ts',
       'src/crypto/user-key.ts',
       'src/domain/identities/dpop.ts',
       'src/domain/keys/algorithm-warnings.ts',

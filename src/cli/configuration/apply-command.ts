@@ -16,17 +16,9 @@ import { confirm } from '../confirm.ts'
 import { untilInterrupted } from '../exit.ts'
 import type { Io } from '../io.ts'
 import { type YesOption, yesOption } from '../options.ts'
-import { formatOf, printableLines, printResult, printWarnings } from '../output.ts'
-import {
-  cleanUpTargets,
-  type HandedOver,
-  handOverSecrets,
-  prepareHandOver,
-  type SecretState,
-  userOf,
-} from './client-secrets.ts'
-import { type FileOptions, isDifferent, planOf, withFileOptions } from './plan-command.ts'
-import { formatPlan, formatResult } from './plan-text.ts'
+import { formatOf, printableLines, printResult } from '../output.ts'
+import { type HandedOver, handOverSecrets, prepareHandOver, type SecretState, userOf } from './client-secrets.ts'
+import { type FileOptions, formatPlan, formatResult, isDifferent, planOf, withFileOptions } from './plan-command.ts'
 
 /** Made by `npm run generate`. */
 const SCHEMA = join(import.meta.dirname, '../../../gen/configuration.schema.json')
@@ -47,16 +39,27 @@ export function applyCommand(io: Io): Command {
         io.stdout.write(readFileSync(SCHEMA, 'utf8'))
         return
       }
-      const progress = new ApplyProgress()
+      const progress: Progress = { configuration: 'nothing was applied', secrets: new Map() }
       await untilInterrupted(
         io,
-        () => apply(io, options, progress),
-        () => progress.interrupt(),
+        (signal) => apply(io, options, { progress, signal }),
+        () => describeProgress(progress),
       )
     })
 }
 
-async function apply(io: Io, options: ApplyOptions, progress: ApplyProgress): Promise<void> {
+/** How far an apply has come, for what it says when it is interrupted. */
+interface Progress {
+  configuration: string
+  /** By user. */
+  readonly secrets: Map<string, SecretState>
+}
+
+async function apply(
+  io: Io,
+  options: ApplyOptions,
+  { progress, signal }: { readonly progress: Progress; readonly signal: AbortSignal },
+): Promise<void> {
   const planned = await planOf(io, options)
   const { api, request, plan, secrets } = planned
   const isForPeople = formatOf(options) === 'table'
@@ -66,7 +69,7 @@ async function apply(io: Io, options: ApplyOptions, progress: ApplyProgress): Pr
   const printResponse = async (response: ApplyConfigurationResponse, handedOver: readonly HandedOver[] = []) => {
     if (isForPeople) return
     const json = toJson(ApplyConfigurationResponseSchema, response) as JsonObject
-    const handed = handedOver.length === 0 ? {} : { secrets: handedOver.map((secret) => secret.json) }
+    const handed = handedOver.length === 0 ? {} : { secrets: [...handedOver] }
     await printResult(io, options, { ...json, ...handed }, () => '')
   }
   const shown = formatPlan(planned, options.label, io)
@@ -74,13 +77,14 @@ async function apply(io: Io, options: ApplyOptions, progress: ApplyProgress): Pr
   // Also beside what a program reads, if a person is asked to confirm it.
   if (!isForPeople && io.isTerminal) io.stderr.write(`${printableLines(shown)}\n`)
   if (!isDifferent(planned) && plan.takenOver.length === 0) {
-    printWarnings(io, await cleanUpTargets(io, secrets.settled))
     await printResponse(create(ApplyConfigurationResponseSchema, { plan, version: plan.version }))
     return
   }
-  const preparation = await prepareHandOver(io, api, secrets.due)
+  const endpoints = await prepareHandOver(io, api, secrets.due)
   await confirm(io, options, 'Apply this?')
-  progress.sending()
+  signal.throwIfAborted()
+  progress.configuration =
+    'it is not known whether the configuration was applied, all of it or nothing: "keyturn plan" shows what is left'
   // The plan that was shown, and no other.
   const sent = { ...request, version: plan.version, reason: options.reason ?? '' }
   const response = await rewording(api.call(ConfigService.method.applyConfiguration, sent), (reason) =>
@@ -88,59 +92,32 @@ async function apply(io: Io, options: ApplyOptions, progress: ApplyProgress): Pr
       ? 'the instance was changed after the plan was made, and nothing was applied: run the command again, which makes a new plan'
       : undefined,
   )
-  progress.applied(response.version, secrets.due.map(userOf))
+  progress.configuration = `the configuration was applied (version ${response.version})`
+  for (const request of secrets.due) progress.secrets.set(userOf(request), 'not handed over')
   // Before secrets are handed over, which takes longer, and may fail.
   say(formatResult(response, options.label))
-  printWarnings(io, await cleanUpTargets(io, secrets.settled))
   const { handedOver, failures } = await handOverSecrets(io, api, {
-    ...preparation,
+    due: secrets.due,
+    endpoints,
     users: response.plan?.serviceUsers ?? [],
-    onState: (user, state) => progress.secret(user, state),
+    states: progress.secrets,
+    signal,
   })
-  for (const { words } of handedOver) say(printable(words))
+  for (const { secretId, into, ...user } of handedOver)
+    say(printable(`handed over a client secret of ${userOf(user)} (secret id ${secretId}) into ${into}`))
   await printResponse(response, handedOver)
   if (failures.length > 0) throw new Error(failures.map(printable).join('\n'))
 }
 
-/** How far an apply has come, for what it says when it is interrupted. */
-class ApplyProgress {
-  #configuration = 'nothing was applied'
-  readonly #secrets = new Map<string, SecretState>()
-  #isInterrupted = false
-
-  sending(): void {
-    this.#begin()
-    this.#configuration =
-      'it is not known whether the configuration was applied, all of it or nothing: "keyturn plan" shows what is left'
-  }
-
-  /** @param users Those who get a secret now. */
-  applied(version: bigint, users: readonly string[]): void {
-    this.#configuration = `the configuration was applied (version ${version})`
-    for (const user of users) this.#secrets.set(user, 'not handed over')
-  }
-
-  secret(user: string, state: SecretState): void {
-    if (state === 'not known whether handed over') this.#begin()
-    this.#secrets.set(user, state)
-  }
-
-  /** What is known now. Nothing else can begin after that. */
-  interrupt(): string {
-    this.#isInterrupted = true
-    const states = ['handed over', 'not known whether handed over', 'not handed over'] as const
-    const lists = states.flatMap((state) => {
-      const users = [...this.#secrets].filter(([, each]) => each === state).map(([user]) => user)
-      return users.length === 0 ? [] : [`${state}: ${users.join(', ')}`]
-    })
-    if (lists.length === 0) return this.#configuration
-    const isDone = [...this.#secrets.values()].every((state) => state === 'handed over')
-    const advice = isDone ? '' : '. Apply it again for those that are missing'
-    return `${this.#configuration}; client secrets ${lists.join('; ')}${advice}`
-  }
-
-  /** @throws {Error} if what follows could not be told any more. */
-  #begin(): void {
-    if (this.#isInterrupted) throw new Error('interrupted')
-  }
+/** What is known of an apply when it is interrupted. */
+function describeProgress({ configuration, secrets }: Progress): string {
+  const states = ['handed over', 'not known whether handed over', 'not handed over'] as const
+  const lists = states.flatMap((state) => {
+    const users = [...secrets].filter(([, each]) => each === state).map(([user]) => user)
+    return users.length === 0 ? [] : [`${state}: ${users.join(', ')}`]
+  })
+  if (lists.length === 0) return configuration
+  const isDone = [...secrets.values()].every((state) => state === 'handed over')
+  const advice = isDone ? '' : '. Apply it again for those that are missing'
+  return `${configuration}; client secrets ${lists.join('; ')}${advice}`
 }

@@ -5,7 +5,6 @@
  * secret that was used has arrived. One that was never used has arrived if the target has something. No live secret: none was handed over.
  * A new secret is in the memory of this process and at its target, and nowhere else.
  */
-import type { JsonObject } from '@bufbuild/protobuf'
 import type { ConfiguredUser } from '../../../gen/iam/config/v2/plan_pb.js'
 import type { ClientSecret } from '../../../gen/iam/user/v2/service_user_pb.js'
 import { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
@@ -19,11 +18,9 @@ import { isPast } from '../times.ts'
 
 const { method: Methods } = ServiceUserService
 
-/** What an apply would do, and what a person should know. */
+/** What an apply would hand over, and what a person should know. */
 export interface PlannedSecrets {
   readonly due: readonly SecretRequest[]
-  /** The others, whose secrets have arrived or may have. */
-  readonly settled: readonly SecretRequest[]
   readonly warnings: readonly string[]
 }
 
@@ -34,7 +31,6 @@ export async function planSecrets(
   { requests, users }: { readonly requests: readonly SecretRequest[]; readonly users: readonly ConfiguredUser[] },
 ): Promise<PlannedSecrets> {
   const due: SecretRequest[] = []
-  const settled: SecretRequest[] = []
   const warnings: string[] = []
   const stateOf = async ({ into }: SecretRequest, live: readonly ClientSecret[]) => {
     if (live.length === 0) return 'empty'
@@ -51,10 +47,9 @@ export async function planSecrets(
     const live = userId === '' ? [] : (await api.all(Methods.listClientSecrets, 'secrets', { userId })).filter(isLive)
     const state = await stateOf(request, live)
     if (state === 'empty') due.push(request)
-    else settled.push(request)
     if (live.length > 0 && state !== 'taken') warnings.push(unusedWarning(request, live, state))
   }
-  return { due, settled, warnings }
+  return { due, warnings }
 }
 
 function isLive({ deactivationDate, expirationDate }: ClientSecret): boolean {
@@ -71,15 +66,13 @@ function unusedWarning(request: SecretRequest, live: readonly ClientSecret[], st
         `If it was not, delete it with "keyturn secrets delete" and apply again: ${ids}`
 }
 
-/** Everything that handing over needs, and that can fail before anything is changed. */
-export interface Preparation {
-  readonly due: readonly SecretRequest[]
-  /** Where the server is, which is part of the credentials. */
-  readonly endpoints: Endpoints
-}
-
-/** Looks at all targets before anything is changed. @throws {ConfigurationMistakes} if one has something already, or cannot be used. */
-export async function prepareHandOver(io: Io, api: Api, due: readonly SecretRequest[]): Promise<Preparation> {
+/**
+ * Looks at all targets before anything is changed.
+ *
+ * @returns Where the server is.
+ * @throws {ConfigurationMistakes} if one has something already, or cannot be used.
+ */
+export async function prepareHandOver(io: Io, api: Api, due: readonly SecretRequest[]): Promise<Endpoints> {
   const mistakes: FileMistake[] = []
   for (const { into, place } of due) {
     const refusal = await secretTarget(io, into)
@@ -91,33 +84,19 @@ export async function prepareHandOver(io: Io, api: Api, due: readonly SecretRequ
     if (refusal !== '') mistakes.push({ ...place, field: 'generateSecret.into', message: `${into}: ${refusal}` })
   }
   if (mistakes.length > 0) throw new ConfigurationMistakes(mistakes)
-  return { due, endpoints: due.length === 0 ? { base_url: '', token_endpoint: '' } : await endpointsOf(api.target) }
-}
-
-/** Cleans up beside targets that get no secret. Returns warnings: a failure keeps nothing back. */
-export async function cleanUpTargets(io: Io, settled: readonly SecretRequest[]): Promise<readonly string[]> {
-  const warnings: string[] = []
-  for (const { into } of settled) {
-    await secretTarget(io, into)
-      .cleanUp()
-      .catch((error: unknown) => {
-        const reason = describeFailure(error)
-        warnings.push(`cannot look for copies beside ${into}, which an interrupted apply leaves: ${reason}`)
-      })
-  }
-  return warnings
+  return due.length === 0 ? { base_url: '', token_endpoint: '' } : await endpointsOf(api.target)
 }
 
 /** What became of a secret. */
 export type SecretState = 'handed over' | 'not known whether handed over' | 'not handed over'
 
 /** A secret that is at its target. */
-export interface HandedOver {
-  readonly words: string
-  readonly json: JsonObject
+export type HandedOver = Pick<SecretRequest, 'project' | 'name' | 'into'> & {
+  readonly clientId: string
+  readonly secretId: string
 }
 
-/** Hands all secrets over. One that fails does not keep back the others: `failures` has why. @param onState Called before and after each. */
+/** Hands all secrets over. One that fails does not keep back the others: `failures` has why. @param signal Keeps back those that are left. */
 export async function handOverSecrets(
   io: Io,
   api: Api,
@@ -125,10 +104,14 @@ export async function handOverSecrets(
     due,
     endpoints,
     users,
-    onState,
-  }: Preparation & {
+    states,
+    signal,
+  }: {
+    readonly due: readonly SecretRequest[]
+    readonly endpoints: Endpoints
     readonly users: readonly ConfiguredUser[]
-    readonly onState: (user: string, state: SecretState) => void
+    readonly states: Map<string, SecretState>
+    readonly signal: AbortSignal
   },
 ): Promise<{ readonly handedOver: readonly HandedOver[]; readonly failures: readonly string[] }> {
   const handedOver: HandedOver[] = []
@@ -136,16 +119,15 @@ export async function handOverSecrets(
   for (const request of due) {
     const { project, name, into } = request
     const user = userOf(request)
-    onState(user, 'not known whether handed over')
+    signal.throwIfAborted()
+    states.set(user, 'not known whether handed over')
     try {
       const asked = { userId: idOf(request, users) }
       const { clientId, secret } = await generateInto(secretTarget(io, into), api, { request: asked, endpoints })
-      onState(user, 'handed over')
-      const { secretId = '' } = secret ?? {}
-      const words = `handed over a client secret of ${user} (secret id ${secretId}) into ${into}`
-      handedOver.push({ words, json: { project, name, into, clientId, secretId } })
+      states.set(user, 'handed over')
+      handedOver.push({ project, name, into, clientId, secretId: secret?.secretId ?? '' })
     } catch (error) {
-      onState(user, 'not handed over')
+      states.set(user, 'not handed over')
       failures.push(`no client secret of ${user} was handed over into ${into}: ${describeFailure(error)}`)
     }
   }
@@ -153,7 +135,7 @@ export async function handOverSecrets(
 }
 
 /** The user who gets a secret. */
-export function userOf({ project, name }: SecretRequest): string {
+export function userOf({ project, name }: Pick<SecretRequest, 'project' | 'name'>): string {
   return `${name}@${project}`
 }
 

@@ -34,7 +34,7 @@ const SETTINGS = {
 }
 
 /** The group of commands. */
-export const webhooksCommand = group('webhooks', [
+export const webhooksCommand = group('webhooks', '', [
   list(Methods.listWebhooks, 'webhooks', {
     description: 'List the webhooks by name, and how far behind they are.',
     heading: ['WEBHOOK ID', 'NAME', 'STATE', 'WAITING', 'LAST SUCCESS', 'URL'],
@@ -93,7 +93,6 @@ export const webhooksCommand = group('webhooks', [
       if (updateMask.paths.length > 0) return { webhookId, ...fields, updateMask }
       throw new Error('say what to change: --name, --url, --type, --resource or --receiver-ca')
     },
-    text: (_, __, { texts }) => `updated ${texts.webhookId}`,
   }),
   enabling('enable', 'Send events again, from the one on at which it was.'),
   enabling('disable', 'Send no events until it is enabled again. They wait.'),
@@ -119,7 +118,7 @@ export const webhooksCommand = group('webhooks', [
     description:
       'Send an event of the type keyturn.webhook.test now, and say what came of it. It fails if it was not delivered.',
     takes: { webhookId: WEBHOOK },
-    async around(send) {
+    async around({ send }) {
       const response = await send()
       if (!response.delivered) throw new Error(`the receiver ${response.failure}`)
       return response
@@ -130,7 +129,6 @@ export const webhooksCommand = group('webhooks', [
     description: 'Delete a webhook. What waits for it is not sent.',
     takes: { webhookId: WEBHOOK },
     question: (_, { texts }) => `Delete the webhook ${texts.webhookId}? What waits for it is not sent.`,
-    text: (_, __, { texts }) => `deleted ${texts.webhookId}`,
   }),
 ])
 
@@ -139,7 +137,6 @@ function enabling(verb: 'enable' | 'disable', description: string): Declaration 
     description,
     takes: { webhookId: WEBHOOK },
     request: (webhook) => ({ ...webhook, enabled: verb === 'enable', updateMask: { paths: ['enabled'] } }),
-    text: (_, __, { texts }) => `${verb}d ${texts.webhookId}`,
   })
 }
 

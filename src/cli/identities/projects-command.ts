@@ -1,7 +1,7 @@
 /**
  * `keyturn projects`: projects, their roles, custom scopes, audiences and members.
  */
-import type { DescMethodUnary } from '@bufbuild/protobuf'
+import type { DescMessage, DescMethodUnary, MessageShape } from '@bufbuild/protobuf'
 import { ProjectMemberRole } from '../../../gen/iam/project/v2/project_pb.js'
 import { ProjectService } from '../../../gen/iam/project/v2/project_service_pb.js'
 import { call, type Declaration, group, list } from '../commands.ts'
@@ -12,106 +12,66 @@ import { PROJECT, USER } from './references.ts'
 const { method: Methods } = ProjectService
 
 /** The group for names of one kind that a project has. */
-function names(
+function names<Input extends DescMessage, Output extends DescMessage>(
   kind: 'role' | 'scope' | 'audience',
   description: string,
-  {
-    listing,
-    add,
-    remove,
-  }: { readonly listing: Declaration; readonly add: DescMethodUnary; readonly remove: DescMethodUnary },
+  methods: {
+    readonly listing: readonly [DescMethodUnary<Input, Output>, keyof MessageShape<Output>]
+    readonly add: DescMethodUnary
+    readonly remove: DescMethodUnary
+  },
 ): Declaration {
   const takes = { projectId: PROJECT, [kind]: {} }
   const one = kind === 'audience' ? 'an audience' : `a ${kind}`
   const others = (verb: string) => (kind === 'audience' ? '' : ` and from everybody who ${verb} it`)
-  return group(
-    `${kind}s`,
-    [
-      listing,
-      call('add', add, {
-        description: `Add ${one} to a project. Adding one that is there changes nothing.`,
-        takes,
-        text: (_, __, { texts }) => `${texts.projectId} has the ${kind} ${texts[kind]}`,
-      }),
-      call('remove', remove, {
-        description: `Remove ${one} from a project${others('has')}.`,
-        takes,
-        question: (_, { texts }) => `Remove the ${kind} ${texts[kind]} from ${texts.projectId}${others('has')}?`,
-        text: (_, __, { texts }) => `removed the ${kind} ${texts[kind]} from ${texts.projectId}${others('had')}`,
-      }),
-    ],
-    description,
-  )
+  return group(`${kind}s`, description, [
+    list(...methods.listing, {
+      description: `List the ${kind}s of a project by name.`,
+      takes: { projectId: PROJECT },
+      heading: [kind.toUpperCase()],
+      row: String,
+    }),
+    call('add', methods.add, {
+      description: `Add ${one} to a project. Adding one that is there changes nothing.`,
+      takes,
+      text: (_, __, { texts }) => `${texts.projectId} has the ${kind} ${texts[kind]}`,
+    }),
+    call('remove', methods.remove, {
+      description: `Remove ${one} from a project${others('has')}.`,
+      takes,
+      question: (_, { texts }) => `Remove the ${kind} ${texts[kind]} from ${texts.projectId}${others('has')}?`,
+      text: (_, __, { texts }) => `removed the ${kind} ${texts[kind]} from ${texts.projectId}${others('had')}`,
+    }),
+  ])
 }
 
-const ROLES = names('role', 'Roles of a project, which its services find in tokens.', {
-  listing: list(Methods.listProjectRoles, 'roles', {
-    description: 'List the roles of a project by name.',
+const MEMBERS = group('members', "Users with a role over a project in Keyturn's own API.", [
+  list(Methods.listProjectMembers, 'members', {
+    description: 'List the members of a project by user id.',
     takes: { projectId: PROJECT },
-    heading: ['ROLE'],
-    row: (role) => role,
+    heading: ['USER ID', 'NAME', 'ROLE'],
+    row: ({ userId, name, role }) => [userId, name, ProjectMemberRole[role] ?? `unknown (${role})`],
   }),
-  add: Methods.addProjectRole,
-  remove: Methods.removeProjectRole,
-})
-
-const SCOPES = names('scope', 'Custom scopes of a project, which its users may be granted.', {
-  listing: list(Methods.listProjectScopes, 'scopes', {
-    description: 'List the scopes of a project by name.',
-    takes: { projectId: PROJECT },
-    heading: ['SCOPE'],
-    row: (scope) => scope,
+  call('set', Methods.setProjectMember, {
+    description: 'Give a user a role over a project, instead of the one that it had.',
+    takes: { projectId: PROJECT, userId: USER },
+    options: {
+      role: option<keyof typeof ProjectMemberRole>('--role <role>', 'the role')
+        .choices(enumNames(ProjectMemberRole))
+        .default('PROJECT_OWNER'),
+    },
+    request: (ids, { options }) => ({ ...ids, role: ProjectMemberRole[options.role] }),
+    text: ({ member }, _, { options, texts }) => `${member?.name} is ${options.role} of ${texts.projectId}`,
   }),
-  add: Methods.addProjectScope,
-  remove: Methods.removeProjectScope,
-})
-
-const AUDIENCES = names(
-  'audience',
-  'Audiences of a project: URIs that its services know themselves by, and clients request with "resource".',
-  {
-    listing: list(Methods.listProjectAudiences, 'audiences', {
-      description: 'List the audiences of a project by name.',
-      takes: { projectId: PROJECT },
-      heading: ['AUDIENCE'],
-      row: (audience) => audience,
-    }),
-    add: Methods.addProjectAudience,
-    remove: Methods.removeProjectAudience,
-  },
-)
-
-const MEMBERS = group(
-  'members',
-  [
-    list(Methods.listProjectMembers, 'members', {
-      description: 'List the members of a project by user id.',
-      takes: { projectId: PROJECT },
-      heading: ['USER ID', 'NAME', 'ROLE'],
-      row: ({ userId, name, role }) => [userId, name, ProjectMemberRole[role] ?? `unknown (${role})`],
-    }),
-    call('set', Methods.setProjectMember, {
-      description: 'Give a user a role over a project, instead of the one that it had.',
-      takes: { projectId: PROJECT, userId: USER },
-      options: {
-        role: option<keyof typeof ProjectMemberRole>('--role <role>', 'the role')
-          .choices(enumNames(ProjectMemberRole))
-          .default('PROJECT_OWNER'),
-      },
-      request: (ids, { options }) => ({ ...ids, role: ProjectMemberRole[options.role] }),
-      text: ({ member }, _, { options, texts }) => `${member?.name} is ${options.role} of ${texts.projectId}`,
-    }),
-    call('remove', Methods.removeProjectMember, {
-      description: 'Take the role over a project away from a user.',
-      takes: { projectId: PROJECT, userId: USER },
-      text: (_, { userId }, { texts }) => `${userId} is no member of ${texts.projectId}`,
-    }),
-  ],
-  "Users with a role over a project in Keyturn's own API.",
-)
+  call('remove', Methods.removeProjectMember, {
+    description: 'Take the role over a project away from a user.',
+    takes: { projectId: PROJECT, userId: USER },
+    text: (_, { userId }, { texts }) => `${userId} is no member of ${texts.projectId}`,
+  }),
+])
 
 /** The group of commands. */
-export const projectsCommand = group('projects', [
+export const projectsCommand = group('projects', '', [
   list(Methods.listProjects, 'projects', {
     description: 'List all projects by name.',
     heading: ['PROJECT ID', 'NAME', 'AGE'],
@@ -143,10 +103,25 @@ export const projectsCommand = group('projects', [
     description: 'Delete a project that has no users, and take its roles away from everybody.',
     takes: { projectId: PROJECT },
     question: (_, { texts }) => `Delete the project ${texts.projectId} with its roles, scopes and audiences?`,
-    text: (_, __, { texts }) => `deleted ${texts.projectId}`,
   }),
-  ROLES,
-  SCOPES,
-  AUDIENCES,
+  names('role', 'Roles of a project, which its services find in tokens.', {
+    listing: [Methods.listProjectRoles, 'roles'],
+    add: Methods.addProjectRole,
+    remove: Methods.removeProjectRole,
+  }),
+  names('scope', 'Custom scopes of a project, which its users may be granted.', {
+    listing: [Methods.listProjectScopes, 'scopes'],
+    add: Methods.addProjectScope,
+    remove: Methods.removeProjectScope,
+  }),
+  names(
+    'audience',
+    'Audiences of a project: URIs that its services know themselves by, and clients request with "resource".',
+    {
+      listing: [Methods.listProjectAudiences, 'audiences'],
+      add: Methods.addProjectAudience,
+      remove: Methods.removeProjectAudience,
+    },
+  ),
   MEMBERS,
 ])

@@ -12,10 +12,9 @@ import { call, type Declaration, group, list, type Parameter } from '../commands
 import { option } from '../options.ts'
 import { formatFields } from '../output.ts'
 import { formatDuration, formatMoment, parseDuration } from '../times.ts'
+import { userCertificatesCommand, userKeysCommand, userTokensCommand } from './credentials-commands.ts'
 import { grantCommand, revokeCommand } from './grants-command.ts'
 import { PROJECT, USER } from './references.ts'
-import { userCertificatesCommand } from './user-certificates-command.ts'
-import { userKeysCommand, userTokensCommand } from './user-credentials-command.ts'
 
 const { method: Methods } = ServiceUserService
 
@@ -49,7 +48,7 @@ function setting(
 }
 
 /** The group of commands. */
-export const usersCommand = group('users', [
+export const usersCommand = group('users', '', [
   list(Methods.listServiceUsers, 'serviceUsers', {
     description: 'List users, oldest first. The client ID is the user id, an @ and the project.',
     options: {

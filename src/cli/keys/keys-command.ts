@@ -46,7 +46,7 @@ const { method: Methods } = WebKeyService
 const GREATEST_LIFETIME = 86_400
 
 /** The group of commands. */
-export const keysCommand = group('keys', [
+export const keysCommand = group('keys', '', [
   call('list', Methods.listWebKeys, {
     description: 'List all keys, oldest first, and what happens to each next.',
     options: { revoked: flag('--revoked', 'also list revoked keys') },
@@ -69,13 +69,13 @@ export const keysCommand = group('keys', [
     options: KIND_OPTIONS,
     check: (_, { kind }, command) => assertOptionsOfKind(command, kind as Kind),
     request: ({ kind }, { options }) => ({ config: keyKindOf(kind, options).config }),
-    around: async (send, { kind }, called) => await send(await confirmAlgorithm(kind, called, 'Create the key?')),
+    around: async ({ send }, { kind }, called) => await send(await confirmAlgorithm(kind, called, 'Create the key?')),
     text: ({ webKey }) => `created ${webKey?.keyId} (${webKey?.algorithm}), initial`,
   }),
   call('activate', Methods.activateWebKey, {
     description: 'Make a key sign all new tokens. The key that was active becomes inactive.',
     takes: { keyId: {} },
-    async around(send, _, { io }) {
+    async around({ send }, _, { io }) {
       const response = await send()
       const { knownFrom } = response
       if (knownFrom !== undefined) printWarnings(io, [earlyActivationWarning(timestampDate(knownFrom))])
@@ -87,7 +87,7 @@ export const keysCommand = group('keys', [
     description: 'Delete an inactive key. Tokens that it signed stop being valid.',
     takes: { keyId: {} },
     options: { yes: yesOption() },
-    async around(send, { keyId }, { io, api, options }) {
+    async around({ send }, { keyId }, { io, api, options }) {
       const until = await tokensLiveUntil(api, keyId)
       if (until !== undefined && until.getTime() > Date.now()) {
         const moment = formatMoment(timestampFromDate(until))
@@ -98,7 +98,6 @@ export const keysCommand = group('keys', [
       await confirm(io, options, `Delete the key ${keyId}?`)
       return await send()
     },
-    text: (_, { keyId }) => `deleted ${keyId}`,
   }),
   rotateCommand,
   call('revoke', Methods.revokeWebKey, {

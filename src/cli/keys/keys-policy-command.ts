@@ -49,7 +49,7 @@ const SET = call('set', Methods.updateRotationPolicy, {
     const { fields: policy, updateMask } = changesOf(options)
     return { policy, updateMask }
   },
-  async around(send, _, called) {
+  async around({ send }, _, called) {
     const { kind } = called.options
     const warned = kind === undefined ? [] : await confirmAlgorithm(kind, called, 'Change the policy?')
     return await rewording(send(warned), inOptions)
@@ -61,8 +61,8 @@ const SET = call('set', Methods.updateRotationPolicy, {
 export const keyPolicyCommand: Declaration = (io) =>
   group(
     'policy',
-    [],
     'Show or change how keys rotate by themselves.',
+    [],
   )(io)
     .addCommand(SHOW(io), { isDefault: true })
     .addCommand(SET(io))

@@ -7,16 +7,15 @@ import { timestampDate } from '@bufbuild/protobuf/wkt'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { type WebKey, WebKeyState } from '../../../gen/iam/webkey/v2/web_key_pb.js'
 import { type RotateWebKeyResponse, WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
-import { type Api, causeOfCall } from '../api.ts'
+import type { Api } from '../api.ts'
 import { call } from '../commands.ts'
 import { ConnectionError, connectionCode } from '../connection/connection-failure.ts'
 import type { Io } from '../io.ts'
 import { flag } from '../options.ts'
 import { formatMoment, timeLeft } from '../times.ts'
 
-/** How often the server is asked: before the rotation is due, and after that, in milliseconds. */
-const POLL_BEFORE = 5_000
-const POLL_AFTER = 250
+/** How often the server is asked, in milliseconds. */
+const POLL = 1_000
 
 /** How long after its date a rotation may happen, in milliseconds. */
 const GRACE = 300_000
@@ -30,7 +29,7 @@ const { method: Methods } = WebKeyService
 export const rotateCommand = call('rotate', Methods.rotateWebKey, {
   description: 'Rotate now: the standby key takes over, or a new one as soon as verifiers know it.',
   options: { wait: flag('--wait', 'wait until the new key signs') },
-  async around(send, _, { io, api, options }) {
+  async around({ send }, _, { io, api, options }) {
     if (options.wait !== true) return await send()
     const before = await activeKey(api)
     const requested = await send()
@@ -69,20 +68,16 @@ async function rotated(io: Io, api: Api, { before, requested }: Requested): Prom
   const due = rotationDate === undefined ? Date.now() : timestampDate(rotationDate).getTime()
   const replacesLine = io.terminals?.stderr === true && io.env.TERM !== 'dumb'
   io.stderr.write(`${announcementOf(requested)}\n`)
-  let asked = 0
   let reported = Date.now()
   try {
     for (;;) {
-      const now = Date.now()
-      if (now - asked >= (now < due ? POLL_BEFORE : POLL_AFTER)) {
-        asked = now
-        const webKey = await activeKey(api).catch(ignoringOutages)
-        if (webKey !== undefined && webKey.keyId !== before) {
-          const { activationDate } = webKey
-          const date = activationDate === undefined ? {} : { rotationDate: activationDate }
-          return create(Methods.rotateWebKey.output, { done: true, webKey, ...date })
-        }
+      const webKey = await activeKey(api).catch(ignoringOutages)
+      if (webKey !== undefined && webKey.keyId !== before) {
+        const { activationDate } = webKey
+        const date = activationDate === undefined ? {} : { rotationDate: activationDate }
+        return create(Methods.rotateWebKey.output, { done: true, webKey, ...date })
       }
+      const now = Date.now()
       if (now > due + GRACE) {
         throw new Error(
           'no other key signs, 5 minutes after the date of the rotation: "keyturn keys schedule" shows what happens next',
@@ -94,7 +89,7 @@ async function rotated(io: Io, api: Api, { before, requested }: Requested): Prom
         reported = now
         io.stderr.write(`${waiting}\n`)
       }
-      await delay(Math.min(now < due ? due - now : POLL_AFTER, 1000))
+      await delay(POLL)
     }
   } finally {
     if (replacesLine) io.stderr.write('\r\u001b[K')
@@ -107,8 +102,7 @@ async function activeKey(api: Api): Promise<WebKey | undefined> {
 }
 
 /** An outage is a server that says so, or a connection that failed. A refused token is none. */
-function ignoringOutages(failure: unknown): undefined {
-  const error = causeOfCall(failure)
+function ignoringOutages(error: unknown): undefined {
   if (error instanceof ConnectionError && connectionCode(error) !== undefined) return
   if (!(error instanceof ConnectError) || error.code !== Code.Unavailable) throw error
 }

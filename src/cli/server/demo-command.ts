@@ -1,15 +1,23 @@
 /**
- * `keyturn demo`: a key rotation through a real server in this process, with a database in a temporary folder.
+ * `keyturn demo`: a key rotation through a real server in this process, with a database in a temporary folder, as an outside client sees it:
+ * tokens over OAuth, keys over the API, verification with nothing but the published key set.
  *
  * Each step is checked; the first one that does not hold ends the demo with an error.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Code, ConnectError } from '@connectrpc/connect'
 import { Command } from 'commander'
+import { createRemoteJWKSet, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose'
+import { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { readConfig } from '../../config/read-config.ts'
+import { OAUTH_PATHS } from '../../oauth/endpoints.ts'
+import { type Credentials, readCredentials } from '../../secret-files/credentials-file.ts'
+import { openApi } from '../api.ts'
+import { API_SCOPE, requestToken } from '../connection/token-request.ts'
 import type { Io } from '../io.ts'
-import { playDemo } from './demo-steps.ts'
 import { firstSignal } from './signals.ts'
 
 /** The command. */
@@ -54,4 +62,126 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
     if (signal.aborted) reject(signal.reason)
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })
   })
+}
+
+const { method: Methods } = WebKeyService
+
+/** What the demo needs. */
+export interface DemoOptions {
+  readonly credentialsFile: string
+  /** How long clients may reuse the key set, in seconds. The demo waits for it twice. */
+  readonly jwksMaxAgeSeconds: number
+  /** Takes each line. */
+  readonly say: (line: string) => void
+}
+
+/**
+ * Plays all steps and says what each one saw. One verifier, which fetches the key set no more often than it must, checks the
+ * tokens from the first step to the last.
+ *
+ * @throws {Error} at the first step that does not hold.
+ */
+export async function playDemo({ credentialsFile, jwksMaxAgeSeconds, say }: DemoOptions): Promise<void> {
+  const credentials = await readCredentials(credentialsFile)
+  const api = await openApi({ env: {} }, { credentials: credentialsFile })
+  const verify = createVerifier(credentials, jwksMaxAgeSeconds)
+  const untilCachesExpire = () => delay(jwksMaxAgeSeconds * 1000 + MARGIN)
+
+  const oldToken = await token(credentials)
+  const oldKid = kidOf(oldToken)
+  const { sub, exp = 0, iat = 0 } = await verify(oldToken)
+  say(` 1. token for ${sub}, valid for ${exp - iat} s, signed by ${short(oldKid)}; a verifier accepts it`)
+
+  const { webKey: created } = await api.call(Methods.createWebKey, {
+    config: { config: { case: 'rsa', value: {} } },
+  })
+  const newKid = created?.keyId ?? ''
+  expect(created?.algorithm === 'RS256', 'the new key is of the same kind')
+  say(` 2. created ${created?.algorithm} key ${short(newKid)}`)
+
+  const published = await publishedKids(credentials)
+  expect(published.join() === `${oldKid},${newKid}`, 'both keys are published, the active one first')
+  say(` 3. the key set has both keys: ${published.map(short).join(', ')}`)
+
+  expect(kidOf(await token(credentials)) === oldKid, 'the old key still signs')
+  say(` 4. a token requested now is still signed by ${short(oldKid)}`)
+
+  await untilCachesExpire()
+  await api.call(Methods.activateWebKey, { keyId: newKid })
+  const newToken = await token(credentials)
+  expect(kidOf(newToken) === newKid, 'a new token is signed by the new key')
+  say(
+    ` 5. waited for the cache time of the key set (${jwksMaxAgeSeconds} s here) and activated ${short(newKid)}; it signs now`,
+  )
+
+  await verify(newToken)
+  await verify(oldToken)
+  say(' 6. the verifier of step 1 accepts both tokens: it has noticed nothing')
+
+  const deletion = api.call(Methods.deleteWebKey, { keyId: newKid })
+  const refusal = await refusalOf(
+    deletion,
+    'the deletion of the active key is refused',
+    (error) => error instanceof ConnectError && error.code === Code.FailedPrecondition && error.rawMessage,
+  )
+  say(` 7. deleting the active key is refused: ${refusal}`)
+
+  await api.call(Methods.deleteWebKey, { keyId: oldKid })
+  await untilCachesExpire()
+  const reason = await refusalOf(
+    verify(oldToken),
+    'the token of the deleted key no longer verifies',
+    (error) => error instanceof errors.JWKSNoMatchingKey && error.code,
+  )
+  await verify(newToken)
+  say(
+    ` 8. deleted ${short(oldKid)}; the verifier refuses its token (${reason}) once its copy has expired, not the new one`,
+  )
+}
+
+/** For timers and dates that are rounded, in milliseconds. */
+const MARGIN = 100
+
+async function token(credentials: Credentials): Promise<string> {
+  return (await requestToken(credentials, API_SCOPE)).access_token
+}
+
+/** Verifies like a resource server that keeps the key set for as long as it may. */
+function createVerifier(
+  { base_url }: Credentials,
+  jwksMaxAgeSeconds: number,
+): (accessToken: string) => Promise<JWTPayload> {
+  const keySet = createRemoteJWKSet(new URL(OAUTH_PATHS.jwks, base_url), { cacheMaxAge: jwksMaxAgeSeconds * 1000 })
+  return async (accessToken) => {
+    const { payload } = await jwtVerify(accessToken, keySet, { issuer: base_url, audience: base_url, typ: 'at+jwt' })
+    return payload
+  }
+}
+
+async function publishedKids({ base_url }: Credentials): Promise<string[]> {
+  const keySet = (await (await fetch(new URL(OAUTH_PATHS.jwks, base_url))).json()) as { keys: { kid: string }[] }
+  return keySet.keys.map(({ kid }) => kid)
+}
+
+/** What a refusal says. @throws {Error} if there is none, or one that `describe` does not know. */
+async function refusalOf(
+  work: Promise<unknown>,
+  what: string,
+  describe: (error: unknown) => string | false,
+): Promise<string> {
+  const refusal = await work.then(() => false as const, describe)
+  expect(refusal !== false, what)
+  return String(refusal)
+}
+
+function expect(holds: boolean, what: string): void {
+  if (!holds) throw new Error(`this does not hold: ${what}`)
+}
+
+function kidOf(accessToken: string): string {
+  return decodeProtectedHeader(accessToken).kid ?? ''
+}
+
+function short(kid: string): string {
+  return `${kid.slice(0, 8)}…`
 }

@@ -84,12 +84,8 @@ async function serveAsWorker(config: Config): Promise<void> {
     import('../../telemetry/log/log.ts'),
   ])
   const log = openLog(config.logLevel)
-  const failure = await runWorker({
-    config,
-    log,
-    signalled: signalled.promise,
-    describe: describeFailure,
-  }).catch((error: unknown) => {
+  const running = runWorker({ config, log, signalled: signalled.promise, describe: describeFailure })
+  const failure = await running.catch((error: unknown) => {
     log.error({ err: error }, 'the worker did not stop cleanly')
     return error
   })
@@ -111,28 +107,20 @@ async function stopWithLastLines(stop: () => Promise<void>, log: ServerLog): Pro
 }
 
 function announce(io: Io, { listenUrl, baseUrl, initialised }: Serving, config: Config): void {
-  const { initialCredentialsFile, bootstrapFile } = config
+  const { initialCredentialsFile, bootstrapFile, tls } = config
+  const lines = [`Keyturn listens on ${listenUrl} (base URL ${baseUrl}).`]
   if (bootstrapFile !== null) {
-    const begun = initialised ? `The instance begins with ${bootstrapFile}.` : 'The instance was set up before.'
-    io.stdout.write(`Keyturn listens on ${listenUrl} (base URL ${baseUrl}).\n${begun}\n`)
-    return
+    lines.push(initialised ? `The instance begins with ${bootstrapFile}.` : 'The instance was set up before.')
+  } else {
+    const file = initialCredentialsFile ?? config.credentialsFile
+    const written =
+      initialCredentialsFile === null
+        ? `The administrator's credentials were written to ${file}. Keep that file safe.`
+        : `The administrator has the credentials in ${file}.`
+    const before = `The instance was set up before; its credentials file is ${file} unless it was moved.`
+    lines.push(initialised ? written : before, `Next: ${commandName(io)} keys list --credentials ${file}`)
+    if (tls !== null)
+      lines.push('If a private authority has issued the certificate of the server, add --ca with its file.')
   }
-  const credentialsFile = initialCredentialsFile ?? config.credentialsFile
-  const written =
-    initialCredentialsFile === null
-      ? `The administrator's credentials were written to ${credentialsFile}. Keep that file safe.`
-      : `The administrator has the credentials in ${credentialsFile}.`
-  io.stdout.write(
-    [
-      `Keyturn listens on ${listenUrl} (base URL ${baseUrl}).`,
-      initialised
-        ? written
-        : `The instance was set up before; its credentials file is ${credentialsFile} unless it was moved.`,
-      `Next: ${commandName(io)} keys list --credentials ${credentialsFile}`,
-      ...(config.tls === null
-        ? []
-        : ['If a private authority has issued the certificate of the server, add --ca with its file.']),
-      '',
-    ].join('\n'),
-  )
+  io.stdout.write(`${lines.join('\n')}\n`)
 }

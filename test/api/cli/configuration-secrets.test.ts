@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto'
-import { link, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../../src/crypto/master-keys.ts'
@@ -98,25 +97,6 @@ describe('a client secret into a file', () => {
     })
     expect(await readFile(target, 'utf8')).toBe('mine')
     expect(await terminal.lines('users', 'list')).not.toContainEqual(expect.stringContaining(`${user} `))
-  })
-
-  it('leaves no second copy, also if an apply was killed between the two', async () => {
-    const target = join(folder, 'twice.json')
-    const path = await configuration(`file://${target}`)
-    await apply(path)
-    const copy = () => link(target, `${target}.${randomUUID()}.new`)
-    await copy()
-    await writeFile(join(folder, 'twice.json.mine.new'), 'mine')
-    expect((await run('plan', '-f', path)).code).toBe(0)
-    expect(await readdir(folder)).toHaveLength(4)
-    expect(await apply(path)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^no difference/), stderr: '' })
-    const kept = ['shop.yaml', 'twice.json', 'twice.json.mine.new']
-    expect((await readdir(folder)).toSorted()).toEqual(kept)
-    // The same beside another change.
-    await copy()
-    await writeFile(path, (await readFile(path, 'utf8')).replace('name: shop', 'name: shop\n    roles: [reader]'))
-    expect(await apply(path)).toMatchObject({ code: 0, stdout: expect.stringContaining('1 changed'), stderr: '' })
-    expect((await readdir(folder)).toSorted()).toEqual(kept)
   })
 })
 

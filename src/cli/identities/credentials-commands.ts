@@ -1,0 +1,259 @@
+/**
+ * The credentials of a user: client secrets (Spec §5), public keys for private_key_jwt, client certificates and personal access tokens.
+ */
+import { hash, X509Certificate } from 'node:crypto'
+import { resolve } from 'node:path'
+import { create } from '@bufbuild/protobuf'
+import { type Timestamp, timestampFromDate } from '@bufbuild/protobuf/wkt'
+import { InvalidArgumentError } from 'commander'
+import type { CertificateMatch } from '../../../gen/iam/user/v2/client_certificate_pb.js'
+import { ClientCertificateService } from '../../../gen/iam/user/v2/client_certificate_service_pb.js'
+import type { ClientSecret, UserKey } from '../../../gen/iam/user/v2/service_user_pb.js'
+import { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
+import { publicMembersOf } from '../../domain/keys/jwk-members.ts'
+import { isUuid } from '../../domain/uuid.ts'
+import { call, group, list } from '../commands.ts'
+import { type Jwk, keysIn, objectIn, readCertificates, readJwks } from '../files.ts'
+import { alternatives, type Chosen, option, UsageError } from '../options.ts'
+import { formatFields } from '../output.ts'
+import { endpointsOf, fileTarget, generateInto } from '../secret-targets.ts'
+import { ageOf, expirationFrom, expiresOption, formatMoment, isPast, timeLeft } from '../times.ts'
+import { USER } from './references.ts'
+
+const { method: Methods } = ServiceUserService
+
+/** The group of commands. */
+export const secretsCommand = group('secrets', '', [
+  call('generate', Methods.generateClientSecret, {
+    description: 'Generate a client secret and print it, this once, or write it to a file.',
+    takes: { userId: USER },
+    options: {
+      expires: expiresOption(),
+      out: option('--out <file>', 'write a credentials file instead of printing the secret; it must not exist yet'),
+    },
+    request: ({ userId }, { options }) => ({ userId, ...expirationFrom(options) }),
+    async around({ send }, { userId }, { api, options }) {
+      const { out } = options
+      if (out === undefined) return await send()
+      const target = fileTarget(resolve(out))
+      if ((await target.look()) === 'taken')
+        throw new Error(`${resolve(out)} is there already: nothing was generated; name a new file`)
+      const endpoints = await endpointsOf(api.target)
+      const response = await generateInto(target, api, { request: { userId, ...expirationFrom(options) }, endpoints })
+      // The secret is only in the file.
+      return create(Methods.generateClientSecret.output, { ...response, clientSecret: '' })
+    },
+    text({ clientId, clientSecret, secret }, _, { options: { out } }) {
+      const fields = formatFields([
+        ['client ID', clientId],
+        ...(out === undefined ? ([['client secret', clientSecret]] as const) : []),
+        ['secret id', secret?.secretId ?? ''],
+        ['expires', secret?.expirationDate === undefined ? 'never' : formatMoment(secret.expirationDate)],
+        ...(out === undefined ? [] : ([['written to', out]] as const)),
+      ])
+      return out === undefined ? `${fields}\nThe secret is not shown again.` : fields
+    },
+  }),
+  list(Methods.listClientSecrets, 'secrets', {
+    description: 'List the secrets of a user without the secrets, oldest first.',
+    takes: { userId: USER },
+    heading: ['SECRET ID', 'STATE', 'AGE', 'ENDS IN', 'LAST USE'],
+    row: (secret) => [
+      secret.secretId,
+      stateOf(secret),
+      ageOf(secret.creationDate),
+      stateOf(secret) === 'live' ? timeLeft(secret.expirationDate) : '-',
+      ageOf(secret.lastUseDate) || 'never',
+    ],
+  }),
+  call('deactivate', Methods.deactivateClientSecret, {
+    description: 'Stop a secret from working, for ever. It stays in the list.',
+    takes: { userId: USER, secretId: {} },
+    question: ({ secretId }) => `Deactivate the secret ${secretId} for good?`,
+  }),
+  call('delete', Methods.deleteClientSecret, {
+    description: 'Delete a secret, whether it works or not.',
+    takes: { userId: USER, secretId: {} },
+    question: ({ secretId }) => `Delete the secret ${secretId}?`,
+  }),
+])
+
+function stateOf({ deactivationDate, expirationDate }: ClientSecret): 'live' | 'deactivated' | 'expired' {
+  if (deactivationDate !== undefined) return 'deactivated'
+  return expirationDate !== undefined && isPast(expirationDate) ? 'expired' : 'live'
+}
+
+export const userKeysCommand = group('keys', 'Public keys of a user, for private_key_jwt (RFC 7523).', [
+  call('add', Methods.addUserKey, {
+    description: 'Add a public key. The private key stays where it is.',
+    takes: {
+      userId: USER,
+      publicJwk: { placeholder: 'file', description: 'a public key as a JWK, or a JWK set', resolve: readPublicJwk },
+    },
+    options: { expires: expiresOption() },
+    request: (key, { options }) => ({ ...key, ...expirationFrom(options) }),
+    text: ({ keys }) => keys.map((key) => `added ${key.keyId} (${kindOf(key)})`).join('\n'),
+  }),
+  list(Methods.listUserKeys, 'keys', {
+    description: 'List the public keys of a user, oldest first.',
+    takes: { userId: USER },
+    heading: ['KEY ID', 'KIND', 'AGE', 'ENDS IN'],
+    row: (key) => [key.keyId, kindOf(key), ageOf(key.creationDate), timeLeft(key.expirationDate)],
+  }),
+  call('remove', Methods.removeUserKey, {
+    description: 'Remove a public key. Assertions that it signed are refused.',
+    takes: { userId: USER, keyId: {} },
+    question: ({ keyId }) => `Remove the public key ${keyId}? Assertions that it signed are refused then.`,
+  }),
+])
+
+export const userTokensCommand = group('tokens', "Personal access tokens of a user, for calls of Keyturn's own API.", [
+  call('create', Methods.createPersonalAccessToken, {
+    description: 'Create a personal access token and print it, this once.',
+    takes: { userId: USER },
+    options: { expires: expiresOption().makeOptionMandatory() },
+    request: (user, { options }) => ({ ...user, ...expirationFrom(options) }),
+    text: ({ token, personalAccessToken }, _, { options }) => {
+      const fields = formatFields([
+        ['token', token],
+        ['token id', personalAccessToken?.tokenId ?? ''],
+        ['expires', formatMoment(personalAccessToken?.expirationDate ?? options.expires)],
+      ])
+      return `${fields}\nThe token is not shown again.`
+    },
+  }),
+  list(Methods.listPersonalAccessTokens, 'personalAccessTokens', {
+    description: 'List the personal access tokens of a user without the tokens, oldest first.',
+    takes: { userId: USER },
+    heading: ['TOKEN ID', 'AGE', 'ENDS IN'],
+    row: ({ tokenId, creationDate, expirationDate }) => [tokenId, ageOf(creationDate), timeLeft(expirationDate)],
+  }),
+  call('revoke', Methods.revokePersonalAccessToken, {
+    description: 'Revoke a personal access token at once.',
+    takes: { userId: USER, tokenId: {} },
+    question: ({ tokenId }) => `Revoke the personal access token ${tokenId} for good?`,
+  }),
+])
+
+/** The public members of the JWK or JWK set in a file, as JSON. @throws {Error} if the file has neither, or a private key. */
+async function readPublicJwk(file: string): Promise<string> {
+  const document = await readJwks(file, 'public key')
+  const set = keysIn(document)
+  if (set.length > 0 && set.every(isJwk)) return JSON.stringify({ keys: set.map(publicMembersOf) })
+  if (document !== undefined && isJwk(document)) return JSON.stringify(publicMembersOf(document))
+  throw new Error(`${file} is neither a JWK nor a JWK set (RFC 7517): it must be JSON with a "kty"`)
+}
+
+/** The curve or the type of a key that the API returned. */
+function kindOf({ publicJwk }: UserKey): string {
+  const { crv, kty = 'unknown' } = objectIn(publicJwk) ?? {}
+  return String(crv ?? kty)
+}
+
+function isJwk({ kty }: Jwk): boolean {
+  return typeof kty === 'string'
+}
+
+type Match = CertificateMatch['match']
+
+const LABELS: Readonly<Record<NonNullable<Match['case']>, string>> = {
+  subjectDn: 'subject',
+  sanDns: 'dns',
+  sanUri: 'uri',
+  thumbprint: 'sha256',
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/
+
+const MATCH_OPTIONS = alternatives({
+  file: option('--file <pem>', 'the certificate itself, which nothing needs to trust; it ends with its validity'),
+  subject: option('--subject <dn>', 'the whole subject, as RFC 4514 writes it, without "subject=": CN=checkout,O=Shop'),
+  dns: option('--dns <name>', 'a DNS name in the subject alternative name'),
+  uri: option('--uri <uri>', 'a URI in the subject alternative name, such as a SPIFFE ID'),
+})
+
+const { method: Certificates } = ClientCertificateService
+
+/** The group of commands. */
+export const userCertificatesCommand = group(
+  'certificates',
+  'Client certificates with which a user may authenticate (mutual TLS, RFC 8705).',
+  [
+    call('add', Certificates.addClientCertificate, {
+      description:
+        'Let a user authenticate with one certificate, or with those of trusted authorities that have a name.',
+      takes: { userId: USER },
+      options: { ...MATCH_OPTIONS, expires: expiresOption() },
+      check({ file, subject, dns, uri }) {
+        if ((file ?? subject ?? dns ?? uri) === undefined)
+          throw new UsageError('one of --file, --subject, --dns and --uri is required')
+      },
+      async request({ userId }, { options }) {
+        const { match, ...end } = await matchOf(options)
+        return { userId, match: { match }, ...end, ...expirationFrom(options) }
+      },
+      text: ({ certificate }) => `added ${certificate?.certificateId}`,
+    }),
+    list(Certificates.listClientCertificates, 'certificates', {
+      description: 'List the client certificates of a user, oldest first.',
+      takes: { userId: USER },
+      heading: ['CERTIFICATE ID', 'MATCH', 'AGE', 'ENDS IN'],
+      row: ({ certificateId, match, creationDate, expirationDate }) => [
+        certificateId,
+        describe(match?.match),
+        ageOf(creationDate),
+        timeLeft(expirationDate),
+      ],
+    }),
+    call('remove', Certificates.removeClientCertificate, {
+      description: 'Remove a client certificate. The user no longer authenticates with it.',
+      takes: {
+        userId: USER,
+        certificateId: { description: 'id of the client certificate', check: assertCertificateId },
+      },
+      question: ({ certificateId }) =>
+        `Remove the client certificate ${certificateId}? The user no longer authenticates with it.`,
+    }),
+  ],
+)
+
+function assertCertificateId(text: string): void {
+  if (!isUuid(text))
+    throw new InvalidArgumentError('Name a client certificate by its id; "keyturn users certificates list" prints it.')
+}
+
+/** What a certificate must match, and its end if it is the certificate itself. */
+async function matchOf({
+  file = '',
+  subject,
+  dns,
+  uri,
+}: Partial<Chosen<typeof MATCH_OPTIONS>>): Promise<{ match: Match; expirationDate?: Timestamp }> {
+  if (subject !== undefined) return { match: { case: 'subjectDn', value: subject } }
+  if (dns !== undefined) return { match: { case: 'sanDns', value: dns } }
+  if (uri !== undefined) return { match: { case: 'sanUri', value: uri } }
+  const { raw, validToDate } = await readCertificate(file)
+  const expirationDate = timestampFromDate(validToDate)
+  return { match: { case: 'thumbprint', value: hash('sha256', raw, 'base64url') }, expirationDate }
+}
+
+/** The first certificate in a PEM file, which is that of the client. @throws {Error} if there is none, or it has expired. */
+async function readCertificate(file: string): Promise<X509Certificate> {
+  const text = await readCertificates(file, 'certificate')
+  const certificate = parse(CERTIFICATE.exec(text)?.[0] ?? '', file)
+  if (certificate.validToDate.getTime() >= Date.now()) return certificate
+  const end = formatMoment(timestampFromDate(certificate.validToDate))
+  throw new Error(`the certificate in ${file} expired at ${end}: nothing was sent`)
+}
+
+function parse(pem: string, file: string): X509Certificate {
+  try {
+    return new X509Certificate(pem)
+  } catch (cause) {
+    throw new Error(`${file} has no certificate in PEM`, { cause })
+  }
+}
+
+function describe(match: Match | undefined): string {
+  return match?.case === undefined ? '' : `${LABELS[match.case]}:${match.value}`
+}
