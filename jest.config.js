@@ -4,7 +4,10 @@ const selected = process.argv[process.argv.indexOf('--selectProjects') + 1]
 
 /** What every project has. */
 const shared = {
-  testEnvironment: '<rootDir>/test/support/environment.ts',
+  testEnvironment: 'jest-environment-node',
+  runtime: '<rootDir>/test/support/runtime.cjs',
+  // Nothing of what it shares is deleted after a test file.
+  testEnvironmentOptions: { globalsCleanup: 'off' },
   testMatch: ['**/*.test.ts'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: {

@@ -83,6 +83,7 @@ export async function startWatchedServers(): Promise<WatchedServers> {
     passedGate: (ids) => eventually(() => assertAll(ids, (id) => gate.has(id), 'have not passed the gate')),
     holdAfterBody: (userId) => body.hold(userId),
     stop: async () => {
+      jest.restoreAllMocks()
       for (const { http2, grpc } of [first!, second!]) for (const session of [http2, grpc]) session.destroy()
       await database.close()
       await Promise.all([one.stop(), other.stop()])
