@@ -13,15 +13,15 @@ const OUTSIDE = [
   // Sets variables of this process.
   join(__dirname, 'server-host.ts'),
 ]
-/** What Jest has in its own way. */
-const OF_JEST = /node_modules[\\/](@jest|jest-[\w-]+|expect)[\\/]/
+/** What Jest has in its own way, and a package that takes only functions of its own realm. */
+const INSIDE = /node_modules[\\/](@jest|jest-[\w-]+|expect|@grpc)[\\/]/
 /** What test files share with those modules, so that errors and dates are instances of one class, and a date that a test sets holds for both. */
 const SHARED = ['Date', 'Error', 'AggregateError', 'RangeError', 'SyntaxError', 'TypeError', 'Map', 'Set', 'Promise']
 
 /** The path of a module that Node.js loads, which Jest also calls like one of Node.js itself; undefined for others. */
 function outside(name) {
   const path = name.replace(/^node:/, '')
-  const isOutside = OUTSIDE.some((start) => path.startsWith(start)) && !path.endsWith('.json') && !OF_JEST.test(path)
+  const isOutside = OUTSIDE.some((start) => path.startsWith(start)) && !path.endsWith('.json') && !INSIDE.test(path)
   return isOutside ? path : undefined
 }
 
