@@ -2,7 +2,7 @@
  * oidc-provider: what authenticates a client by its own assertion, and takes apart what a request asks for.
  *
  * Its part of the work ends at a grant type, which is answered here; it issues and stores nothing. It is used by its documented options:
- * an adapter, a clock tolerance and registered grant types. What a client has proved before needs no further authentication, so such a
+ * an adapter, a clock tolerance and a registered grant type. What a client has proved before needs no further authentication, so such a
  * client is one of the method `none`, for that request alone.
  */
 import { generateKeyPairSync } from 'node:crypto'
@@ -21,7 +21,7 @@ import type { PresentedCredential } from './client-authentication/presented-cred
 import { type ClientEndpoint, OAUTH_PATHS } from './endpoints.ts'
 import { type Answer, invalidClient } from './requests/answers.ts'
 import type { Form } from './requests/form.ts'
-import { unverifiedHeader } from './requests/jwt-claims.ts'
+import { unverifiedHeader } from './requests/form.ts'
 
 /** What the engine needs. */
 export interface EngineOptions {
@@ -44,23 +44,16 @@ export interface EngineCall {
   readonly client: FoundClient
 }
 
-/** What an authenticated client asks for. */
+/** What an authenticated client asks for at the token endpoint. */
 export interface Asked {
   readonly scope: string | undefined
   readonly resources: readonly string[]
-  /** At the other endpoints. */
-  readonly token: string | undefined
 }
 
 /** Answers a call. @throws what refuses it. */
 export type Engine = (call: EngineCall) => Promise<Answer>
 
-/** The grant types of the endpoints that oidc-provider does not have for JWTs. At the token endpoint they do not exist. */
-const GRANT_TYPES: Readonly<Record<ClientEndpoint, string>> = {
-  token: 'client_credentials',
-  introspection: 'urn:keyturn:introspection',
-  revocation: 'urn:keyturn:revocation',
-}
+const GRANT_TYPE = 'client_credentials'
 
 /** A call that oidc-provider is answering, and how it ends. */
 interface Pending extends EngineCall {
@@ -105,16 +98,12 @@ export function createEngine({ issuer, assertions, now, contexts, log, perform }
       userinfo: { enabled: false },
     },
   })
-  for (const [endpoint, grantType] of Object.entries(GRANT_TYPES)) {
-    const handler = async ({ req, oidc: { params } }: { req: object; oidc: { params?: object } }): Promise<void> => {
-      const call = callOf(req)
-      if (call.endpoint !== endpoint) throw new errors.UnsupportedGrantType()
-      const { scope, resource, token } = params as { scope?: string; resource?: string | string[]; token?: string }
-      const resources = [resource].flat().filter((each) => each !== undefined)
-      call.answer = await perform(call, { scope, resources, token })
-    }
-    provider.registerGrantType(grantType, handler, PARAMETERS[endpoint as ClientEndpoint], ['resource'])
+  const grant = async ({ req, oidc: { params } }: { req: object; oidc: { params?: object } }): Promise<void> => {
+    const call = callOf(req)
+    const { scope, resource } = params as { scope?: string; resource?: string | string[] }
+    call.answer = await perform(call, { scope, resources: [resource].flat().filter((each) => each !== undefined) })
   }
+  provider.registerGrantType(GRANT_TYPE, grant, ['scope', 'resource'], ['resource'])
   provider.on('grant.error', ({ req }, error) => {
     callOf(req).error = error
   })
@@ -144,12 +133,6 @@ export function createEngine({ issuer, assertions, now, contexts, log, perform }
   }
 }
 
-const PARAMETERS: Readonly<Record<ClientEndpoint, readonly string[]>> = {
-  token: ['scope', 'resource'],
-  introspection: ['token'],
-  revocation: ['token'],
-}
-
 async function storesNothing(): Promise<never> {
   throw new Error('nothing is stored')
 }
@@ -159,7 +142,7 @@ function metadataOf(id: string, { client, presented }: EngineCall, now: Date) {
   if (id !== client.clientId) return undefined
   const metadata = {
     client_id: id,
-    grant_types: Object.values(GRANT_TYPES),
+    grant_types: [GRANT_TYPE],
     redirect_uris: [],
     response_types: [],
   }
@@ -187,9 +170,9 @@ function toClientJwk(userKey: UserKey) {
 /** The request as oidc-provider shall see it: a form, and no header that means anything else. */
 function requestOf({ endpoint, form, presented, client }: EngineCall): IncomingMessage {
   const { client_secret: _secret, client_assertion: assertion, client_assertion_type: type, ...fields } = form
+  // At the other endpoints it only authenticates.
   const body = stringify({
-    ...fields,
-    ...(endpoint === 'token' ? {} : { grant_type: GRANT_TYPES[endpoint] }),
+    ...(endpoint === 'token' ? fields : { grant_type: GRANT_TYPE }),
     client_id: client.clientId,
     ...(presented.kind === 'key' ? { client_assertion: assertion, client_assertion_type: type } : {}),
   })

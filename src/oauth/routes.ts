@@ -6,12 +6,12 @@ import type { KeySnapshot } from '../app/keys/live-key-ring.ts'
 import { isUnchanged } from '../domain/entity-tag.ts'
 import type { HeaderList } from '../domain/header-list.ts'
 import { discoveryDocument, protectedResourceDocument } from './documents/discovery.ts'
-import { keySetOf } from './documents/jwks.ts'
-import { type PublishedDocument, publishDocument } from './documents/published-document.ts'
+import { keySetOf, type PublishedDocument, publishDocument } from './documents/jwks.ts'
+import type { ClientEndpoint, DOCUMENT_PATHS } from './endpoints.ts'
 import { send, toAnswer, unavailable } from './requests/answers.ts'
 import { type ClientEndpointOptions, createClientEndpoints, type OAuthHandler } from './requests/client-endpoint.ts'
 import type { Form } from './requests/form.ts'
-import { createAccessTokenSigner } from './token/access-token-signer.ts'
+import { createAccessTokenSigner } from './token/token-grants.ts'
 
 /** What the endpoints need. */
 export interface OAuthOptions extends Omit<ClientEndpointOptions, 'signer'> {
@@ -25,23 +25,13 @@ export interface OAuthOptions extends Omit<ClientEndpointOptions, 'signer'> {
   readonly isPlain?: (form: Form) => boolean
 }
 
-/** The handlers of the endpoints. */
-export interface OAuthRoutes {
-  /** `POST` (Spec §4.1). Answers 503 while no key is active (Spec §3 rule 2). */
-  readonly token: OAuthHandler
-  /** `POST` (RFC 7662 §2.1). Like `token`. */
-  readonly introspection: OAuthHandler
-  /** `POST` (RFC 7009 §2.1). Like `token`. */
-  readonly revocation: OAuthHandler
-  /** `GET` (Spec §4.2), for all addresses of the key set. */
-  readonly jwks: OAuthHandler
-  /** `GET`, for both discovery addresses. */
-  readonly discovery: OAuthHandler
-  /** `GET` (RFC 9728 §3.1). */
-  readonly protectedResource: OAuthHandler
-  /** `GET`. */
-  readonly openApi: OAuthHandler
-}
+/**
+ * The handlers: `POST` of the endpoints at which clients authenticate, which answer 503 while no key is active (Spec §3 rule 2), and `GET` of the
+ * documents, for all their addresses.
+ */
+export type OAuthRoutes = Readonly<
+  Record<ClientEndpoint | (typeof DOCUMENT_PATHS)[keyof typeof DOCUMENT_PATHS], OAuthHandler>
+>
 
 /** The OAuth side of a replica. */
 export interface OAuth {

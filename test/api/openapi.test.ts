@@ -56,20 +56,14 @@ describe('/openapi.json', () => {
     expect([again.status, await again.text()]).toEqual([304, ''])
   })
 
-  it('has nothing of the beta where that is switched off, and nothing that only the beta needs', async () => {
+  it('has no path of the beta where that is switched off', async () => {
     const all = await descriptionOf(server)
-    const { paths, tags, components } = await descriptionOf(withoutBeta)
+    const { paths, tags } = await descriptionOf(withoutBeta)
     const isKept = (name: string) => !name.includes('v2beta')
     expect(Object.keys(paths)).toEqual(Object.keys(all.paths).filter(isKept))
     expect(Object.keys(paths).length).toBeGreaterThan(40)
     expect(tags.map(({ name }) => name)).toEqual(
       all.tags.map(({ name }) => name).filter((name) => name !== 'BetaWebKeyService'),
     )
-    const gone = (kind: string) => Object.keys(all.components[kind]!).filter((name) => !(name in components[kind]!))
-    expect(gone('schemas').length).toBeGreaterThan(10)
-    expect(gone('schemas').filter(isKept)).toEqual([])
-    expect(gone('headers')).toEqual(['Deprecation', 'Link', 'Sunset'])
-    expect([...gone('responses'), ...gone('securitySchemes')]).toEqual([])
-    expect(JSON.stringify({ paths, components })).not.toMatch(/#\/components\/schemas\/iam\.webkey\.v2beta/)
   })
 })

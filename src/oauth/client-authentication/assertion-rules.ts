@@ -7,7 +7,7 @@
 import { isCompactJws } from '../../domain/compact-jws.ts'
 import { OAUTH_PATHS } from '../endpoints.ts'
 import { invalidClient } from '../requests/answers.ts'
-import { unverifiedClaims, unverifiedHeader } from '../requests/jwt-claims.ts'
+import { unverifiedClaims, unverifiedHeader } from '../requests/form.ts'
 
 /** The tolerated clock skew of a client, in seconds, also of oidc-provider. */
 export const CLOCK_TOLERANCE_SECONDS = 60

@@ -48,11 +48,6 @@ export class ClaimedUser {
     return this.#user
   }
 
-  /** By what the client has authenticated. */
-  get credential(): GrantFacts['credential'] {
-    return this.proof?.kind ?? 'client_secret'
-  }
-
   /** Whether `user` has been read from the database for this request, or cannot be. */
   get isConfirmed(): boolean {
     return this.#read === null || this.#confirming !== undefined
@@ -60,7 +55,9 @@ export class ClaimedUser {
 
   /** Reads the user from the database, once. @throws {DomainError} `storage_unavailable`, each time. */
   confirm(): Promise<void> {
-    this.#confirming ??= this.#confirm()
+    this.#confirming ??= (async () => {
+      if (this.#read !== null) this.#user = await this.#read()
+    })()
     return this.#confirming
   }
 
@@ -77,9 +74,5 @@ export class ClaimedUser {
     if (!user.enabled || proof === undefined) return false
     const live = user.credentials.filter((each) => isLive(each, now)).map(({ credentialId }) => credentialId)
     return proof.credentialIds.length > 0 && proof.credentialIds.every((id) => live.includes(id))
-  }
-
-  async #confirm(): Promise<void> {
-    if (this.#read !== null) this.#user = await this.#read()
   }
 }

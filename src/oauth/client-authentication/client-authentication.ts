@@ -6,17 +6,19 @@ import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { errors } from 'oidc-provider'
 import type { Attempt, AttemptLimiter } from '../../app/access/attempt-limiter.ts'
+import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import { provedCertificate } from '../../domain/identities/client-certificate.ts'
-import { splitClientId } from '../../domain/identities/client-id.ts'
-import { type ClientSecret, liveCredentials } from '../../domain/identities/credential.ts'
+import { formatClientId, splitClientId } from '../../domain/identities/client-id.ts'
+import { liveCredentials } from '../../domain/identities/credential.ts'
+import { type FederatedSubject, type FederatedToken, identityOf } from '../../domain/identities/federated-identity.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { Secrets } from '../../domain/integrity.ts'
+import type { FederatedTokenVerifier, FederatedVerification } from '../../domain/ports/federation.ts'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
 import type { ClientCertificateVerifier } from '../../domain/ports/verification.ts'
-import { FederatedProof, type Federation } from '../federation/federated-proof.ts'
 import { tooManyFailures } from '../requests/answers.ts'
 import { ClaimedUser } from './claimed-user.ts'
-import type { PresentedCredential } from './presented-credential.ts'
+import type { FederatedAssertion, PresentedCredential } from './presented-credential.ts'
 
 /** Finds service users and compares their secrets. */
 export interface ClientDirectory {
@@ -25,6 +27,18 @@ export interface ClientDirectory {
   /** A service user as the database has it now. @throws {DomainError} `storage_unavailable`. */
   readServiceUser(userId: string): Promise<ServiceUser | undefined>
   readonly secrets: Secrets
+}
+
+/** What is known of other issuers. */
+export interface Federation extends FederatedTokenVerifier {
+  /** As this replica knows them. */
+  trustedIssuers(): readonly TrustedIssuer[]
+  /** Brings them up to date. @throws {DomainError} `storage_unavailable`. */
+  confirm(): Promise<void>
+  /** The ids of the users whom a subject names, from memory. Undefined: they are not in memory. */
+  recallUsers(subject: FederatedSubject): readonly string[] | undefined
+  /** The same as the database has them now. @throws {DomainError} `storage_unavailable`. */
+  readUsers(subject: FederatedSubject): Promise<readonly string[]>
 }
 
 /** What authenticating clients needs. */
@@ -49,8 +63,11 @@ export interface FoundClient {
   readonly claimed: ClaimedUser
   readonly attempt: Attempt
   /** Of a client with the JWT of another issuer. */
-  readonly federated?: FederatedProof
+  readonly verified?: FederatedVerification
 }
+
+const UNFIT =
+  'the user has no federated identity that fits the JWT; without client_id, issuer and subject must name one user'
 
 /** @throws {Refusal} 429 before any work is done; {DomainError} `storage_unavailable`. */
 export async function findClient(
@@ -67,34 +84,65 @@ export async function findClient(
   if (presented.kind !== 'federated')
     return { clientId: presented.clientId, attempt, claimed: await findUser(presented.clientId, attempt, options) }
 
-  const federated = new FederatedProof(req, presented.assertion, options)
+  const verified = await verifyFederated(presented.assertion, options.federation)
+  if (verified.kind === 'refused') contexts.explained(req, verified.reason)
   // Without a client id, the assertion decides who the client is.
-  const clientId = presented.clientId ?? (await federated.clientId(options.directory)) ?? ''
+  const clientId = presented.clientId ?? (await clientNamedBy(verified, presented.assertion, options)) ?? ''
   identify(req, clientId, contexts)
-  return { clientId, attempt, claimed: await findUser(clientId, attempt, options), federated }
+  return { clientId, attempt, claimed: await findUser(clientId, attempt, options), verified }
 }
 
 /** Proves a client by what it has presented, other than a key. @throws `invalid_client`; {DomainError} `storage_unavailable`. */
 export async function proveClient(
   req: IncomingMessage,
-  { claimed, federated }: FoundClient,
+  { claimed, verified }: FoundClient,
   { presented, options }: { readonly presented: PresentedCredential; readonly options: ClientAuthenticationOptions },
 ): Promise<void> {
-  if (federated !== undefined) {
-    if (await federated.proves(claimed)) return
-    throw new errors.InvalidClientAuth('the JWT does not prove the user')
+  const prove = (): boolean => {
+    if (presented.kind === 'secret') return proveSecret(claimed, presented.secret, options)
+    if (presented.kind === 'certificate') return proveCertificate(req, claimed, options)
+    return verified?.kind === 'verified' && proveFederated(claimed, verified.token, options.issuer)
   }
-  const prove = (): boolean =>
-    presented.kind === 'secret'
-      ? proveSecret(claimed, presented.secret, options)
-      : presented.kind === 'certificate' && proveCertificate(req, claimed, options)
   if (prove()) return
-  if (!claimed.isConfirmed) {
-    // Another replica may have changed the user a moment ago.
+  // Another replica may have changed the user a moment ago.
+  if (verified?.kind === 'verified') {
+    // Like the denial of a JWT that is not believed, and so in the same time: that would tell which issuers are trusted.
+    await Promise.all([claimed.confirm(), options.federation.confirm()])
+    if (prove()) return
+    options.contexts.explained(req, UNFIT)
+  } else if (!claimed.isConfirmed) {
     await claimed.confirm()
     if (prove()) return
   }
   throw new errors.InvalidClientAuth('the credential is wrong')
+}
+
+/** A JWT is refused by the issuers as they are stored, because another replica may have changed them a moment ago (decision 12). */
+async function verifyFederated(assertion: FederatedAssertion, federation: Federation): Promise<FederatedVerification> {
+  const known = federation.trustedIssuers()
+  const verified = await federation.verify(assertion, known)
+  if (verified.kind === 'verified') return verified
+  await federation.confirm()
+  const confirmed = federation.trustedIssuers()
+  return confirmed === known ? verified : await federation.verify(assertion, confirmed)
+}
+
+/** The client id of the one user whom issuer and subject of a JWT name; undefined if they name none, or several. */
+async function clientNamedBy(
+  verified: FederatedVerification,
+  { spiffeId }: FederatedAssertion,
+  { federation, directory, issuer }: ClientAuthenticationOptions,
+): Promise<string | undefined> {
+  if (verified.kind === 'refused') return undefined
+  const { token } = verified
+  if (spiffeId !== undefined && spiffeId !== token.subject) return undefined
+  const known = federation.recallUsers(token)
+  const user = known?.length === 1 ? directory.recallServiceUser(known[0] ?? '') : undefined
+  if (user !== undefined && identityOf(user, token, issuer) !== undefined) return formatClientId(user)
+  const [userId, ...others] = await federation.readUsers(token)
+  if (userId === undefined || others.length > 0) return undefined
+  const found = directory.recallServiceUser(userId) ?? (await directory.readServiceUser(userId))
+  return found === undefined ? undefined : formatClientId(found)
 }
 
 function identify(req: IncomingMessage, clientId: string, contexts: RequestContext): void {
@@ -123,34 +171,30 @@ async function findUser(
   return claimed
 }
 
+/** A user that is not there takes the same time as a wrong secret. */
 function proveSecret(
   claimed: ClaimedUser,
   secret: string,
-  { directory, now }: Pick<ClientAuthenticationOptions, 'directory' | 'now'>,
+  { directory: { secrets }, now }: Pick<ClientAuthenticationOptions, 'directory' | 'now'>,
 ): boolean {
-  const verified = verifySecret(directory.secrets, claimed.user, { secret, now: now() })
-  if (verified !== undefined) claimed.proof = { kind: 'client_secret', credentialIds: [verified.credentialId] }
-  return verified !== undefined
-}
-
-/**
- * Returns the live secret that matches, if the user is enabled.
- *
- * @param user Undefined if there is none, which takes the same time as a wrong secret.
- */
-function verifySecret(
-  secrets: Pick<Secrets, 'matches'>,
-  user: ServiceUser | undefined,
-  { secret, now }: { readonly secret: string; readonly now: Date },
-): ClientSecret | undefined {
-  const live = user === undefined ? [] : liveCredentials(user, 'client_secret', now)
+  const { user } = claimed
+  const live = user === undefined ? [] : liveCredentials(user, 'client_secret', now())
   const matches = secrets.matches(
     secret,
     live.map(({ hash }) => hash),
   )
-  if (!matches || user?.enabled !== true) return undefined
+  if (!matches || user?.enabled !== true) return false
   // Not in constant time, but for a right secret only.
-  return live.length === 1 ? live[0] : live.find(({ hash }) => secrets.matches(secret, [hash]))
+  const right = live.length === 1 ? live[0] : live.find(({ hash }) => secrets.matches(secret, [hash]))
+  if (right !== undefined) claimed.proof = { kind: 'client_secret', credentialIds: [right.credentialId] }
+  return right !== undefined
+}
+
+function proveFederated(claimed: ClaimedUser, token: FederatedToken, issuer: string): boolean {
+  const { user } = claimed
+  const identity = user?.enabled === true ? identityOf(user, token, issuer) : undefined
+  if (identity !== undefined) claimed.proof = { kind: 'federated_jwt', credentialIds: [identity.credentialId] }
+  return identity !== undefined
 }
 
 /** The certificate is verified for every user, known or not. The log gets the reason if it proves nothing. */

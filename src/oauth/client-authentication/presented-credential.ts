@@ -6,8 +6,7 @@ import { errors } from 'oidc-provider'
 import { isIssuerName } from '../../domain/federation/trusted-issuer.ts'
 import type { FederatedAssertionContent, FederatedAssertionType } from '../../domain/ports/federation.ts'
 import { invalidClient } from '../requests/answers.ts'
-import { type Form, fieldOf } from '../requests/form.ts'
-import { unverifiedClaims } from '../requests/jwt-claims.ts'
+import { type Form, fieldOf, unverifiedClaims } from '../requests/form.ts'
 
 /** The JWT of another issuer. */
 export interface FederatedAssertion extends FederatedAssertionContent {

@@ -1,6 +1,7 @@
 /**
- * The public key set: the keys of all states, public members only (Spec §4.2).
+ * Public JSON documents, serialized once, and the first of them: the keys of all states, public members only (Spec §4.2).
  */
+import { createHash } from 'node:crypto'
 import type { PublicJwk } from '../../domain/keys/key-algorithm.ts'
 import type { KeyRing } from '../../domain/keys/key-ring.ts'
 import type { WebKey } from '../../domain/keys/web-key.ts'
@@ -29,4 +30,25 @@ export function keySetOf(ring: KeyRing): KeySet {
 export function inKeySetOrder(ring: KeyRing): readonly WebKey[] {
   const isActive = ({ state }: WebKey) => state === 'active'
   return [...ring.filter(isActive), ...ring.filter((key) => !isActive(key)).reverse()]
+}
+
+/**
+ * A longer body is shared by all responses. Each response with a string holds a copy until its client has read it, so that clients which
+ * read slowly would hold much memory. In bytes.
+ */
+const MAX_COPIED_BYTES = 65_536
+
+/** A document and its validator. */
+export interface PublishedDocument {
+  /** The bytes, as `latin1` characters if they are few: Node sends a string in one write with the headers. */
+  readonly body: string | Buffer
+  /** A strong entity tag (RFC 9110 §8.8.3). */
+  readonly etag: string
+}
+
+/** Serializes a value. */
+export function publishDocument(value: unknown): PublishedDocument {
+  const bytes = Buffer.from(JSON.stringify(value))
+  const body = bytes.length > MAX_COPIED_BYTES ? bytes : bytes.toString('latin1')
+  return { body, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
 }

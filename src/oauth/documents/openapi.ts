@@ -9,16 +9,12 @@ const GENERATED = join(import.meta.dirname, '../../../gen/openapi.json')
 
 const CONSOLE_SERVICE = '/iam.console.v2.ConsoleService/'
 
-const REFERENCE = /"#\/components\/(\w+)\/([^"]+)"/g
-
 type Named<Value> = Readonly<Record<string, Value>>
 
 /** The parts that depend on the server. */
 interface OpenApi {
   readonly tags: readonly { readonly name: string }[]
   readonly paths: Named<Named<Operation>>
-  /** By kind and name. */
-  readonly components: Named<Named<unknown>>
 }
 
 interface Operation {
@@ -46,29 +42,5 @@ function reducedTo(document: OpenApi, isServed: (path: string, methods: Named<Op
   if (served.length === Object.keys(document.paths).length) return document
   const paths = Object.fromEntries(served)
   const used = new Set(Object.values(paths).flatMap((methods) => Object.values(methods).flatMap(({ tags }) => tags)))
-  return {
-    ...document,
-    tags: document.tags.filter(({ name }) => used.has(name)),
-    paths,
-    components: onlyReferenced(document.components, paths),
-  }
-}
-
-/** The components that the paths refer to, directly or not. Security schemes are named, and all of them are kept. */
-function onlyReferenced({ securitySchemes = {}, ...components }: OpenApi['components'], paths: OpenApi['paths']) {
-  const referenced = new Set<string>()
-  const visit = (part: unknown): void => {
-    for (const [, kind = '', name = ''] of JSON.stringify(part).matchAll(REFERENCE)) {
-      const key = `${kind}/${name}`
-      if (referenced.has(key)) continue
-      referenced.add(key)
-      visit(components[kind]?.[name])
-    }
-  }
-  visit(paths)
-  const kept = Object.entries(components).map(([kind, named]) => [
-    kind,
-    Object.fromEntries(Object.entries(named).filter(([name]) => referenced.has(`${kind}/${name}`))),
-  ])
-  return { ...Object.fromEntries(kept), securitySchemes }
+  return { ...document, tags: document.tags.filter(({ name }) => used.has(name)), paths }
 }

@@ -4,6 +4,7 @@
  * Plain token requests are answered without oidc-provider, which would take most of their time (decision 9). Every refusal takes one way.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
 import { errors } from 'oidc-provider'
 import { userResource } from '../../app/audit/audit-resources.ts'
 import type { AuditTrail } from '../../app/audit/audit-trail.ts'
@@ -11,19 +12,19 @@ import type { SecretUses } from '../../app/identities/secret-uses.ts'
 import { ANONYMOUS } from '../../domain/audit.ts'
 import type { HeaderList } from '../../domain/header-list.ts'
 import { type AudienceRules, assertAssertion } from '../client-authentication/assertion-rules.ts'
+import type { ClaimedUser } from '../client-authentication/claimed-user.ts'
 import {
   type ClientAuthenticationOptions,
   type FoundClient,
   findClient,
   proveClient,
 } from '../client-authentication/client-authentication.ts'
-import { delayRefusal } from '../client-authentication/constant-time-refusal.ts'
 import { presentedCredential } from '../client-authentication/presented-credential.ts'
 import type { ClientEndpoint } from '../endpoints.ts'
 import { type Asked, createEngine, type Engine, type EngineCall, type EngineOptions } from '../engine.ts'
 import { grantToken, type TokenGrantOptions } from '../token/token-grants.ts'
 import { type Answer, type RefusalAnswer, send, toAnswer, unavailable } from './answers.ts'
-import { type Form, readForm } from './form.ts'
+import { type Form, fieldOf, readForm } from './form.ts'
 import { type IssuedTokenOptions, introspect, revoke } from './issued-tokens.ts'
 
 /** Answers a request. @param headers Are sent with the response's own. */
@@ -51,6 +52,9 @@ const ACTIONS: Readonly<Record<ClientEndpoint, string>> = {
   introspection: 'oauth/introspect',
   revocation: 'oauth/revoke',
 }
+
+/** In milliseconds since the authentication began. */
+const QUANTUM = 50
 
 /** What is known of a request so far. */
 interface Progress {
@@ -112,28 +116,32 @@ async function answerTo(
     return answerByKey(engine, call)
   }
   await proveClient(req, client, { presented, options })
-  if (endpoint !== 'token' || !isPlain(form)) return engine(call)
-  return grantToken(req, client, { scope: form.scope as string | undefined, resources: [] }, options)
+  if (endpoint === 'token' && !isPlain(form)) return engine(call)
+  return perform(call, { scope: form.scope as string | undefined, resources: [] }, options)
 }
 
-/** Once more with the user as it is stored, before an assertion is refused: memory may lack a key. */
+/** Once more with the keys as they are stored, before an assertion is refused: memory may lack one. */
 async function answerByKey(engine: Engine, call: EngineCall): Promise<Answer> {
   const { claimed } = call.client
+  const stateOf = ({ user }: ClaimedUser) => JSON.stringify([user?.enabled, user?.credentials])
+  const remembered = stateOf(claimed)
   try {
     return await engine(call)
   } catch (error) {
     if (!(error instanceof errors.InvalidClientAuth) || claimed.isConfirmed) throw error
     await claimed.confirm()
+    if (stateOf(claimed) === remembered) throw error
     return engine(call)
   }
 }
 
 async function perform(
-  { req, endpoint, client }: EngineCall,
-  { scope, resources, token }: Asked,
+  { req, endpoint, client, form }: EngineCall,
+  asked: Asked,
   options: ClientEndpointOptions,
 ): Promise<Answer> {
-  if (endpoint === 'token') return grantToken(req, client, { scope, resources }, options)
+  if (endpoint === 'token') return grantToken(req, client, asked, options)
+  const token = fieldOf(form, 'token')
   if (token === undefined) throw new errors.InvalidRequest("missing required parameter 'token'")
   return endpoint === 'introspection'
     ? introspect(token, client.claimed, options)
@@ -164,7 +172,7 @@ async function refuse(
     try {
       await client.claimed.confirm()
       attempts.fail(client.attempt)
-      await delayRefusal(startedAt)
+      await delay(refusalDelay(performance.now() - startedAt))
     } catch (failure) {
       answer = toAnswer(failure, options)
     }
@@ -172,6 +180,14 @@ async function refuse(
   contexts.refused(req, answer.code)
   if (answer.detail !== undefined) contexts.explained(req, answer.detail)
   return answer
+}
+
+/**
+ * How long to delay a failure that took so many milliseconds. Failures are answered at multiples of the quantum only, so that the time does not reveal
+ * which users exist: with a database nearby, all of them at the first.
+ */
+export function refusalDelay(elapsed: number): number {
+  return Math.max(1, Math.ceil(elapsed / QUANTUM)) * QUANTUM - elapsed
 }
 
 function auditFailure(

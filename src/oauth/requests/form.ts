@@ -1,5 +1,6 @@
 /**
- * The form of a request: it is read and decoded once.
+ * The form of a request, which is read and decoded once, and what a JWT in it says before its signature is verified: good for choosing how to verify
+ * it, and for nothing else.
  */
 import type { IncomingMessage } from 'node:http'
 import { parse } from 'node:querystring'
@@ -76,3 +77,24 @@ function readBody(req: IncomingMessage): Promise<string | undefined> {
 }
 
 const TOO_LONG = `the form is longer than ${MAX_FORM_BYTES} bytes`
+
+/** The claims; undefined if the text is no JWT. */
+export function unverifiedClaims(jwt: string): Readonly<Record<string, unknown>> | undefined {
+  return objectIn(jwt.split('.')[1])
+}
+
+/** The members of the header; undefined if the text is no JWT. */
+export function unverifiedHeader(jwt: string): Readonly<Record<string, unknown>> | undefined {
+  return objectIn(jwt.split('.', 1)[0])
+}
+
+function objectIn(part = ''): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString())
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Readonly<Record<string, unknown>>)
+      : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -14,7 +14,7 @@ import { mayIntrospect } from '../../domain/identities/introspection.ts'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
 import type { ClaimedUser } from '../client-authentication/claimed-user.ts'
 import { type Answer, answerWith } from './answers.ts'
-import { unverifiedClaims } from './jwt-claims.ts'
+import { unverifiedClaims } from './form.ts'
 
 /** What answering needs. */
 export interface IssuedTokenOptions {

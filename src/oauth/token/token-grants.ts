@@ -1,16 +1,18 @@
 /**
  * Grants tokens to authenticated clients: decides scopes, audience and claims, binds the token, and signs it.
  */
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { errors } from 'oidc-provider'
 import type { Dpop } from '../../app/access/dpop.ts'
 import type { TokenBinding } from '../../domain/identities/token-binding.ts'
-import { decideTokenGrant } from '../../domain/identities/token-grant.ts'
+import { decideTokenGrant, type GrantedToken } from '../../domain/identities/token-grant.ts'
+import { tokenIdOf } from '../../domain/identities/token-revocation.ts'
+import type { Signer } from '../../domain/ports/keys.ts'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
 import type { FoundClient } from '../client-authentication/client-authentication.ts'
 import { OAUTH_PATHS } from '../endpoints.ts'
 import { type Answer, toOAuthError, unavailable } from '../requests/answers.ts'
-import { type AccessTokenSigner, grantedClaims, lifetimeOf } from './access-token-signer.ts'
 
 /** What granting needs. */
 export interface TokenGrantOptions {
@@ -73,7 +75,7 @@ export async function grantToken(
     client_id: clientId,
     iss: issuer,
   })
-  contexts.granted(req, { credential: claimed.credential, binding: binding ?? 'none' })
+  contexts.granted(req, { credential: claimed.proof?.kind ?? 'client_secret', binding: binding ?? 'none' })
   const type = binding === 'dpop' ? 'DPoP' : 'Bearer'
   // No character of a token needs an escape, which `JSON.stringify` would look for.
   const members = JSON.stringify({ expires_in: lifetimeSeconds, scope: claims.scope, token_type: type })
@@ -133,3 +135,47 @@ async function confirmationOf(
 }
 
 const UNBOUND: Confirmation = { headers: [] }
+
+/** How long a token lives, in seconds. @param limit That of the instance, which may have been lowered. */
+function lifetimeOf({ settings }: GrantedToken, limit: number): number {
+  return Math.min(settings.tokenLifetimeSeconds ?? limit, limit)
+}
+
+/**
+ * The claims that depend on the grant; those of the user come first, so that they replace no other. `iss`, `client_id` and `jti` are
+ * added when a token is signed.
+ */
+function grantedClaims(
+  { subject, audience, scopes, roleClaims, settings }: GrantedToken,
+  { now, lifetimeSeconds }: { readonly now: Date; readonly lifetimeSeconds: number },
+) {
+  const iat = Math.floor(now.getTime() / 1000)
+  return {
+    ...settings.tokenClaims,
+    ...roleClaims,
+    iat,
+    exp: iat + lifetimeSeconds,
+    sub: subject,
+    aud: audience,
+    scope: scopes.join(' '),
+  }
+}
+
+/** Adds `jti` to the claims of a grant and signs them. */
+export type AccessTokenSigner = (grant: GrantedToken, claims: Readonly<Record<string, unknown>>) => Promise<string>
+
+/** Makes a signer of access tokens with one key. */
+export function createAccessTokenSigner({ key, sign }: Signer): AccessTokenSigner {
+  const header = encode({ alg: key.algorithm, typ: 'at+jwt', kid: key.keyId })
+  return async (grant, claims) => {
+    const jti = tokenIdOf(grant, randomUUID())
+    const signed = `${header}.${encode({ jti, ...claims })}`
+    const signature = await sign(Buffer.from(signed, 'latin1'))
+    const { buffer, byteOffset, byteLength } = signature
+    return `${signed}.${Buffer.from(buffer, byteOffset, byteLength).toString('base64url')}`
+  }
+}
+
+function encode(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url')
+}

@@ -37,7 +37,7 @@ async function comparable({ status, headers, body }: Received): Promise<unknown>
   const keySet = createLocalJWKSet(keySetOf(keys.ring) as unknown as JSONWebKeySet)
   const { payload } = await jwtVerify(token, keySet, { currentDate: NOW, issuer: ISSUER })
   const { jti, ...claims } = payload
-  expect(jti).toMatch(/^0\.[\w-]{43}$/)
+  expect(jti).toMatch(/^0\.[\w-]{36}$/)
   // The signature of ECDSA is random, its length and that of the id are not.
   return { status, headers: rest, members, header: decodeProtectedHeader(token), claims, length: body.length }
 }

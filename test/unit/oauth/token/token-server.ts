@@ -13,7 +13,7 @@ import { createAddressReader } from '../../../../src/http/requests/client-addres
 import { RequestContexts } from '../../../../src/http/requests/request-context.ts'
 import { type Answered, createRouter, notFound } from '../../../../src/http/requests/router.ts'
 import type { CertificateReader } from '../../../../src/http/tls/client-certificates.ts'
-import { publishDocument } from '../../../../src/oauth/documents/published-document.ts'
+import { publishDocument } from '../../../../src/oauth/documents/jwks.ts'
 import { OAUTH_PATHS } from '../../../../src/oauth/endpoints.ts'
 import { createOAuth } from '../../../../src/oauth/routes.ts'
 import { dpopFor } from '../../../support/dpop.ts'
