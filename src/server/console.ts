@@ -26,7 +26,7 @@ import { systemClock as clock, digest, systemTime as now } from './system-clock.
 /** Where the build puts the console: the same folder for a checkout and for the package. */
 const BUILT = join(import.meta.dirname, '../../dist/console')
 
-interface ConsoleParts extends Pick<StartedReplica, 'replica' | 'rows'>, Pick<OpenedInstance, 'integrity'> {
+interface ConsoleParts extends Pick<StartedReplica, 'replica' | 'aroundRows'>, Pick<OpenedInstance, 'integrity'> {
   readonly config: Config
   readonly database: Database
   readonly users: IdentityStore
@@ -43,7 +43,7 @@ export function createConsole(parts: ConsoleParts): ConsoleRpc | null {
     database,
     integrity,
     replica,
-    rows,
+    aroundRows,
     users,
     attempts,
     audit,
@@ -52,7 +52,7 @@ export function createConsole(parts: ConsoleParts): ConsoleRpc | null {
   } = parts
   if (!config.console) return null
   const { secrets, publicKeys } = integrity
-  const store = rows.around(tracing.calls('ConsoleStore', createConsoleStore(database, publicKeys)))
+  const store = aroundRows(tracing.calls('ConsoleStore', createConsoleStore(database, publicKeys)))
   const shared = { store, users, secrets, replica, attempts, digest, now }
   const sessions = new ConsoleSessions({ ...shared, audit, clock, newId })
   const people = new People({ store: users, replica, sessions, audit, rules: config.openId?.roles ?? [], idOf })

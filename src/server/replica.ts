@@ -3,7 +3,7 @@
  */
 import { DecryptabilityCheck } from '../app/keys/decryptability-check.ts'
 import { Replica } from '../app/replica/replica.ts'
-import { UnreadableRows } from '../app/replica/unreadable-rows.ts'
+import { type AroundRows, refuseUnreadableRows } from '../app/replica/unreadable-rows.ts'
 import type { Config } from '../config/config.ts'
 import { createSignerFactory } from '../crypto/signer.ts'
 import { activeKey } from '../domain/keys/key-ring.ts'
@@ -44,7 +44,7 @@ export interface StartedReplica {
   readonly replica: Replica
   readonly feed: ChangeFeed
   /** Handles rows that cannot be read, except those that the replica reads. */
-  readonly rows: UnreadableRows
+  readonly aroundRows: AroundRows
   readonly decryptability: DecryptabilityCheck
 }
 
@@ -72,13 +72,13 @@ export async function startReplica(
   stack.defer(() => replica.stop())
   await whenAvailable(() => replica.start(), waiting)
   assertCanSign(replica)
-  const rows = new UnreadableRows({ clock: systemClock, log })
-  const sealedKeys = rows.around(tracing.calls('SealedKeyStore', createSealedKeyStore(database)))
+  const aroundRows = refuseUnreadableRows(systemClock, log)
+  const sealedKeys = aroundRows(tracing.calls('SealedKeyStore', createSealedKeyStore(database)))
   const check = { assertOpens: (key: SealedWebKey) => sealer.assertOpens(key.sealed, key) }
   const decryptability = new DecryptabilityCheck({ keys: sealedKeys, check, log })
   // Logged at the start, so that the operator can act before the day on which one of them has to sign.
   await whenAvailable(() => decryptability.checkInitialKeys(), waiting)
-  return { replica, feed, rows, decryptability }
+  return { replica, feed, aroundRows, decryptability }
 }
 
 function assertCanSign(replica: Replica): void {

@@ -88,13 +88,14 @@ export interface ServicesOptions extends StartedReplica, OpenedInstance, Pick<Te
 
 export function createServices(options: ServicesOptions): Pick<Services, 'oauth' | 'rpc'> {
   const { config, log, stack, database, primaryDatabase, baseUrl, metrics, tracing, contexts, stopping } = options
-  const { replica, rows, decryptability, masterKeys, generator, integrity, certificates, openIdProvider } = options
+  const { replica, aroundRows, decryptability, masterKeys, generator, integrity, certificates, openIdProvider } =
+    options
   const { secrets, publicKeys, dpopNonces } = integrity
   const { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys } = config
   const limits = { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys }
   const issuer = baseUrl
   const isWritable = () => replica.isWritable()
-  const port = <Port extends object>(name: string, made: Port): Port => rows.around(tracing.calls(name, made))
+  const port = <Port extends object>(name: string, made: Port): Port => aroundRows(tracing.calls(name, made))
   const canRecord = () => primaryDatabase !== null || !replica.isStandby()
   const recording = <Store extends object>(make: (database: Database) => Store): Store =>
     recordingStore(make(database), primaryDatabase === null ? null : make(primaryDatabase), () => replica.isStandby())
@@ -232,10 +233,9 @@ export function createServices(options: ServicesOptions): Pick<Services, 'oauth'
       replicas: createReplicaStore(database),
       readiness,
       readServerVersion: () => readServerVersion(database),
-      sealedKeys: rows.around(createSealedKeyStore(database)),
+      sealedKeys: aroundRows(createSealedKeyStore(database)),
       masterKeys: createKeyResealer(masterKeys),
       settings: config.shown,
-      clock,
       now,
     }),
     console: createConsole({
@@ -244,7 +244,7 @@ export function createServices(options: ServicesOptions): Pick<Services, 'oauth'
       integrity,
       replica,
       users: store,
-      rows,
+      aroundRows,
       attempts,
       audit,
       openIdProvider,

@@ -1,23 +1,19 @@
 /**
  * Follows the audit trail: batches of events, as they can be read.
- *
- * While there are followers, one poll of a replica looks for new events for all of them: when a change becomes known, and every second,
- * because refusals are no changes. A follower reads for itself, from its own position.
  */
 import type { AuditFilter, AuditPosition } from '../../domain/audit.ts'
 import type { AuditBatch, AuditReader } from '../../domain/ports/audit.ts'
 import type { Clock } from '../../domain/time.ts'
 
-/** The longest time between two polls, in milliseconds. */
-const POLL_EVERY = 1_000
+/** The longest time between two reads of a follower, in milliseconds: refusals are no changes that a replica learns of. */
+const READ_EVERY = 1_000
 
-/** The shortest one, however many changes there are. */
-const POLL_AFTER_CHANGE = 100
+/** From a change that the replica learns of to the next read, in milliseconds. */
+const READ_AFTER_CHANGE = 100
 
 /** How many events a follower has in memory. */
 const BATCH = 100
 
-/** What the feed needs. */
 export interface AuditFeedOptions {
   readonly reader: AuditReader
   /** Calls `listener` when something may have changed, until the returned function is called. */
@@ -36,21 +32,8 @@ export interface Following {
   readonly idleMillis: number
 }
 
-interface Waiter {
-  readonly seen: AuditPosition | undefined
-  readonly wake: () => void
-  readonly fail: (error: unknown) => void
-}
-
 export class AuditFeed {
   readonly #options: AuditFeedOptions
-  #followers = 0
-  readonly #waiters = new Set<Waiter>()
-  /** As the last poll found it. Undefined: not known, because there are no followers. */
-  #latest: AuditPosition | undefined
-  #nextPoll: { readonly at: number; readonly cancel: () => void } | undefined
-  #isPolling = false
-  #unsubscribe: (() => void) | undefined
 
   constructor(options: AuditFeedOptions) {
     this.#options = options
@@ -67,89 +50,38 @@ export class AuditFeed {
    * @throws {DomainError} while iterating: what `AuditReader.readAfter` throws.
    */
   async *follow({ after, filter, signal, idleMillis }: Following): AsyncGenerator<AuditBatch, void> {
+    const { reader, clock } = this.#options
     let position = after
-    this.#enter()
-    try {
-      while (!signal.aborted) {
-        // Before reading: what comes meanwhile is another one.
-        const seen = this.#latest
-        const batch = await this.#options.reader.readAfter(position, { filter, limit: BATCH })
+    let yieldedAt = Number.NEGATIVE_INFINITY
+    while (!signal.aborted) {
+      const batch = await reader.readAfter(position, { filter, limit: BATCH })
+      if (batch.position !== position || clock.monotonic() - yieldedAt >= idleMillis) {
         position = batch.position
         yield batch
-        if (batch.isComplete) await this.#newEvent(seen, { signal, idleMillis })
+        yieldedAt = clock.monotonic()
       }
-    } finally {
-      this.#leave()
+      if (batch.isComplete) await this.#pause(signal)
     }
   }
 
-  #enter(): void {
-    this.#followers += 1
-    if (this.#followers > 1) return
-    this.#unsubscribe = this.#options.onChange(() => this.#pollIn(POLL_AFTER_CHANGE))
-    this.#pollIn(POLL_EVERY)
-  }
-
-  #leave(): void {
-    this.#followers -= 1
-    if (this.#followers > 0) return
-    this.#unsubscribe?.()
-    this.#nextPoll?.cancel()
-    this.#nextPoll = undefined
-    this.#latest = undefined
-  }
-
-  /** Resolves when a poll finds another latest position than `seen`, after the idle time, or when the signal is aborted. */
-  #newEvent(
-    seen: AuditPosition | undefined,
-    { signal, idleMillis }: Pick<Following, 'signal' | 'idleMillis'>,
-  ): Promise<void> {
-    if (signal.aborted || this.#latest !== seen) return Promise.resolve()
-    return new Promise((resolve, reject) => {
-      const settle = () => {
-        this.#waiters.delete(waiter)
-        signal.removeEventListener('abort', wake)
-        cancelIdle()
-      }
-      const wake = () => {
-        settle()
+  /** Resolves when it is time to read again, or when the signal is aborted. */
+  #pause(signal: AbortSignal): Promise<void> {
+    const { clock, onChange } = this.#options
+    return new Promise((resolve) => {
+      const end = () => {
+        cancel()
+        unsubscribe()
+        signal.removeEventListener('abort', end)
         resolve()
       }
-      const fail = (error: unknown) => {
-        settle()
-        reject(error)
-      }
-      const waiter = { seen, wake, fail }
-      const cancelIdle = this.#options.clock.after(idleMillis, wake)
-      signal.addEventListener('abort', wake)
-      this.#waiters.add(waiter)
+      let cancel = clock.after(READ_EVERY, end)
+      const unsubscribe = onChange(() => {
+        unsubscribe()
+        cancel()
+        cancel = clock.after(READ_AFTER_CHANGE, end)
+      })
+      signal.addEventListener('abort', end)
+      if (signal.aborted) end()
     })
-  }
-
-  /** Polls after so many milliseconds, if not sooner. */
-  #pollIn(milliseconds: number): void {
-    const { clock } = this.#options
-    const at = clock.monotonic() + milliseconds
-    if (this.#nextPoll !== undefined && this.#nextPoll.at <= at) return
-    this.#nextPoll?.cancel()
-    const cancel = clock.after(milliseconds, () => {
-      this.#nextPoll = undefined
-      if (this.#isPolling) this.#pollIn(POLL_AFTER_CHANGE)
-      else void this.#poll()
-    })
-    this.#nextPoll = { at, cancel }
-  }
-
-  async #poll(): Promise<void> {
-    this.#isPolling = true
-    try {
-      const latest = await this.#options.reader.latest()
-      this.#latest = latest
-      for (const waiter of [...this.#waiters]) if (waiter.seen !== latest) waiter.wake()
-    } catch (error) {
-      for (const waiter of [...this.#waiters]) waiter.fail(error)
-    }
-    this.#isPolling = false
-    if (this.#followers > 0) this.#pollIn(POLL_EVERY)
   }
 }

@@ -59,17 +59,19 @@ export class SingleFlightByKey<T> {
   }
 }
 
+interface ThrottleOptions {
+  readonly clock: Clock
+  readonly everyMilliseconds: number
+  readonly run: () => Promise<void>
+}
+
 /** A throttle: the least time from the beginning of a run to that of the next. A longer run does not delay the next one. */
 export class Throttled {
-  readonly #options: { readonly clock: Clock; readonly everyMilliseconds: number; readonly run: () => Promise<void> }
+  readonly #options: ThrottleOptions
   #beganAt = Number.NEGATIVE_INFINITY
   #waiting: Promise<void> | undefined
 
-  constructor(options: {
-    readonly clock: Clock
-    readonly everyMilliseconds: number
-    readonly run: () => Promise<void>
-  }) {
+  constructor(options: ThrottleOptions) {
     this.#options = options
   }
 

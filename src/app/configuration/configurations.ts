@@ -13,7 +13,6 @@ import {
   type PlannedChange,
   type PlanOptions,
   planConfiguration,
-  type TakenOver,
 } from '../../domain/configuration/plan.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
@@ -167,24 +166,25 @@ function subjectOf(
 }
 
 function resourcesOf({ changes, takenOver }: ConfigurationPlan): readonly string[] {
-  return [...new Set([...changes.map(resourceOf), ...takenOver.map(resourceOfTakenOver)])]
+  const taken = takenOver.map(({ name, id }) => resourceOf(name.kind, id))
+  return [...new Set([...changes.map((change) => resourceOf(change.kind, idOf(change))), ...taken])]
 }
 
-function resourceOf(change: PlannedChange): string {
+function idOf(change: PlannedChange): string {
   switch (change.kind) {
     case 'project':
-      return projectResource((change.next ?? change.before)?.projectId ?? '')
+      return (change.next ?? change.before)?.projectId ?? ''
     case 'service_user':
-      return userResource((change.next ?? change.before)?.userId ?? '')
+      return (change.next ?? change.before)?.userId ?? ''
     case 'trusted_issuer':
-      return trustedIssuerResource((change.next ?? change.before)?.issuerId ?? '')
+      return (change.next ?? change.before)?.issuerId ?? ''
     case 'rotation_policy':
-      return ROTATION_POLICY
+      return ''
   }
 }
 
-function resourceOfTakenOver({ name, id }: TakenOver): string {
-  switch (name.kind) {
+function resourceOf(kind: PlannedChange['kind'], id: string): string {
+  switch (kind) {
     case 'project':
       return projectResource(id)
     case 'service_user':

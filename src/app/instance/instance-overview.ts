@@ -1,19 +1,15 @@
 /**
  * What the instance is made of, and how the replica that answers is doing.
  *
- * It is asked every second by each open console. Most of it is in memory; what is not is read once for each version of the instance,
- * and the replicas once a second.
+ * It is asked every second by each open console. Most of it is in memory; of what is not, all but the replicas is read once for each version of the
+ * instance.
  */
 import type { KeyResealer, SealedKeyStore } from '../../domain/keys/sealed-keys.ts'
 import type { ReplicaStore } from '../../domain/ports/records.ts'
 import type { Readiness } from '../../domain/ports/runtime.ts'
 import type { SeenReplicas } from '../../domain/replicas.ts'
-import type { Clock } from '../../domain/time.ts'
 import type { ReplicaIdentity } from '../replica/heartbeats.ts'
 import type { Replica, ReplicaStatus } from '../replica/replica.ts'
-
-/** How long a list of the replicas is good for, in milliseconds: many open consoles cost no more than one. */
-const LIST_REUSED_FOR = 1000
 
 /** What it needs. */
 export interface InstanceOverviewOptions {
@@ -29,7 +25,6 @@ export interface InstanceOverviewOptions {
   readonly masterKeys: Pick<KeyResealer, 'masterKeyIds' | 'masterKeyOf'>
   /** By the name of their variable, without secrets. */
   readonly settings: Readonly<Record<string, string | number | null>>
-  readonly clock: Pick<Clock, 'monotonic'>
   /** The time of the instance. */
   readonly now: () => Date
 }
@@ -62,7 +57,6 @@ interface StoredFacts {
 export class InstanceOverview {
   readonly #options: InstanceOverviewOptions
   #stored: { readonly version: number; readonly facts: Promise<StoredFacts> } | undefined
-  #listed: { readonly at: number; readonly seen: Promise<SeenReplicas> } | undefined
 
   constructor(options: InstanceOverviewOptions) {
     this.#options = options
@@ -70,7 +64,7 @@ export class InstanceOverview {
 
   /** @throws {DomainError} `storage_unavailable`. */
   async get(): Promise<InstanceFacts> {
-    const { issuer, settings, identity, replica, readiness, now } = this.#options
+    const { issuer, settings, identity, replica, replicas, readiness, now } = this.#options
     const { version, changedAt, stalenessSeconds, lagSeconds, clockOffsetSeconds } = replica.status()
     return {
       issuer,
@@ -83,21 +77,9 @@ export class InstanceOverview {
       readiness: readiness(),
       clockOffsetSeconds,
       ...(await this.#storedAt(version)),
-      ...(await this.#seenReplicas()),
+      ...(await replicas.list()),
       now: now(),
     }
-  }
-
-  #seenReplicas(): Promise<SeenReplicas> {
-    const { replicas, clock } = this.#options
-    const at = clock.monotonic()
-    if (this.#listed !== undefined && at - this.#listed.at < LIST_REUSED_FOR) return this.#listed.seen
-    const listed = { at, seen: replicas.list() }
-    this.#listed = listed
-    listed.seen.catch(() => {
-      if (this.#listed === listed) this.#listed = undefined
-    })
-    return listed.seen
   }
 
   #storedAt(version: number): Promise<StoredFacts> {

@@ -5,7 +5,7 @@
 import { DomainError } from '../../domain/errors.ts'
 import type { Actor } from '../../domain/identities/authority.ts'
 import { algorithmWarnings } from '../../domain/keys/algorithm-warnings.ts'
-import { algorithmOf, type WebKeyConfig } from '../../domain/keys/key-algorithm.ts'
+import { algorithmOf } from '../../domain/keys/key-algorithm.ts'
 import {
   type KeyRing,
   planRevocation,
@@ -57,8 +57,6 @@ export interface Schedule {
  */
 export class KeyRotation {
   readonly #options: KeyRotationOptions
-  /** Key pairs that are being generated, by the id of the key that they replace. */
-  readonly #replacements = new Map<string, Promise<SealedKeyPair>>()
 
   constructor(options: KeyRotationOptions) {
     this.#options = options
@@ -103,11 +101,16 @@ export class KeyRotation {
     // Keys are never generated under the lock, and a replacement is rarely needed.
     const { key, active, trustedUntil } =
       (await this.#tryToRevoke(actor, keyId, { undecryptable, replacement: undefined })) ??
-      (await this.#tryToRevoke(actor, keyId, { undecryptable, replacement: await this.#replacementOf(keyId) })) ??
+      (await this.#tryToRevoke(actor, keyId, { undecryptable, replacement: await this.#generateReplacement() })) ??
       neverHappens()
     await replica.refreshAfterWrite()
     log.warn({ keyId, activeKeyId: active?.keyId, trustedUntil }, 'web key revoked')
     return { key, active, trustedUntil }
+  }
+
+  #generateReplacement(): Promise<SealedKeyPair> {
+    const { generator, replica } = this.#options
+    return generator.generate(replica.status().rotation.policy.config, 'high')
   }
 
   /** Undefined if a replacement is needed and none was given. */
@@ -188,17 +191,6 @@ export class KeyRotation {
     const { ring, rotation } = await reader.load()
     const { policy, warnings } = planPolicy(rotation.policy, changes, { ring, limits })
     return { steps: schedule({ ...rotation, policy }, ring, { now: now(), limits, count }), warnings }
-  }
-
-  /** Concurrent calls that revoke the same key share one pair: one of them succeeds, and the others find the key revoked. */
-  #replacementOf(keyId: string): Promise<SealedKeyPair> {
-    const { generator, replica } = this.#options
-    const running = this.#replacements.get(keyId)
-    if (running !== undefined) return running
-    const config: WebKeyConfig = replica.status().rotation.policy.config
-    const pair = generator.generate(config, 'high').finally(() => this.#replacements.delete(keyId))
-    this.#replacements.set(keyId, pair)
-    return pair
   }
 }
 

@@ -23,7 +23,7 @@ import { DatabaseRole } from './database-role.ts'
 import { assertSameIssuer } from './issuer.ts'
 import { ReplicaMemory } from './replica-memory.ts'
 import { StalenessGuard } from './staleness-guard.ts'
-import { UnreadableRows } from './unreadable-rows.ts'
+import { refuseUnreadableRows } from './unreadable-rows.ts'
 
 /** How often versions are compared, in milliseconds, and the least number of comparisons within the greatest staleness. */
 const COMPARE_EVERY = 1000
@@ -95,9 +95,8 @@ export class Replica {
     this.#role = new DatabaseRole(options)
     this.#clockOffset = new ClockOffset(options)
     this.#confirmations = new Throttled({ clock, everyMilliseconds: CONFIRM_EVERY, run: () => this.refresh() })
-    const rows = new UnreadableRows(options)
     const { findServiceUser, findFederatedUsers } = reader
-    const found = rows.around({ findServiceUser, findFederatedUsers })
+    const found = refuseUnreadableRows(clock, log)({ findServiceUser, findFederatedUsers })
     this.identities = new LiveIdentities({ ...options, reader: found, guard: this.guard })
     this.#memory = new ReplicaMemory({
       keys: new LiveKeyRing(signers, log),
@@ -241,11 +240,6 @@ export class Replica {
    */
   async takeOverOwnChange(change: StoredKeyChange<unknown>, sealed?: ReadonlyMap<string, string>): Promise<void> {
     if (!(await this.#adopt(change, sealed))) await this.refreshAfterWrite()
-  }
-
-  /** Like `takeOverOwnChange`, but only logs a failure. */
-  async takeOverOwnChangeOrLog(change: StoredKeyChange<unknown>, sealed?: ReadonlyMap<string, string>): Promise<void> {
-    if (!(await this.#adopt(change, sealed))) await this.refreshOrLog()
   }
 
   /** Like `refresh`, but only logs a failure: the next comparison may succeed. */

@@ -10,40 +10,29 @@ import { UnreadableRow } from '../../domain/unreadable-row.ts'
 
 const UNREADABLE = 'what is asked for cannot be read from the database, the log says why'
 
-/** What it needs. */
-export interface UnreadableRowsOptions {
-  readonly clock: Pick<Clock, 'monotonic'>
-  readonly log: Log
-}
+/** Wraps a port that has methods only. They throw `storage_unavailable` instead of `UnreadableRow`, which is logged once a minute for each row. */
+export type AroundRows = <Port extends object>(port: Port) => Port
 
-export class UnreadableRows {
-  readonly #options: UnreadableRowsOptions
-  readonly #throttle = new LogThrottle()
-
-  constructor(options: UnreadableRowsOptions) {
-    this.#options = options
+export function refuseUnreadableRows(clock: Pick<Clock, 'monotonic'>, log: Log): AroundRows {
+  const throttle = new LogThrottle()
+  const refusal = (error: unknown): unknown => {
+    if (!(error instanceof UnreadableRow)) return error
+    const row = { kind: error.kind, id: error.id }
+    if (throttle.admits(`${row.kind} ${row.id}`, clock.monotonic()))
+      log.error({ err: error, row }, 'a row cannot be read')
+    return new DomainError('storage_unavailable', UNREADABLE, { cause: error })
   }
-
-  /** The same port, whose methods throw `storage_unavailable` instead of `UnreadableRow`. */
-  around<Port extends object>(port: Port): Port {
-    const guarded = Object.entries(port).map(([method, call]) => [
-      method,
-      typeof call !== 'function' ? call : (...args: unknown[]) => this.refuse(() => call(...args)),
+  return <Port extends object>(port: Port): Port => {
+    const methods = Object.entries(port).map(([name, call]) => [
+      name,
+      async (...args: readonly unknown[]): Promise<unknown> => {
+        try {
+          return await call(...args)
+        } catch (error) {
+          throw refusal(error)
+        }
+      },
     ])
-    return Object.fromEntries(guarded)
-  }
-
-  /** @throws {DomainError} `storage_unavailable` instead of `UnreadableRow`, which is logged once a minute for each row. */
-  async refuse<T>(read: () => Promise<T>): Promise<T> {
-    try {
-      return await read()
-    } catch (error) {
-      if (!(error instanceof UnreadableRow)) throw error
-      const { clock, log } = this.#options
-      const { kind, id } = error
-      if (this.#throttle.admits(`${kind} ${id}`, clock.monotonic()))
-        log.error({ err: error, row: { kind, id } }, 'a row cannot be read')
-      throw new DomainError('storage_unavailable', UNREADABLE, { cause: error })
-    }
+    return Object.fromEntries(methods)
   }
 }

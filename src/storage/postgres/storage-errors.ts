@@ -9,14 +9,13 @@ import { DomainError, isOutage, StorageRefusal } from '../../domain/errors.ts'
 import { NewerSchema } from '../schema/schema-major.ts'
 
 const MAX_ATTEMPTS = 5
-const CONFLICT_RETRY = { first: 20, longest: 320 }
+const ROLLBACK_RETRY = { first: 20, longest: 320 }
 const LOCK_RETRY_DELAY_MILLIS = 100
 
 /** SQLSTATEs, or the classes that they begin with. https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const UNAVAILABLE_STATES = [
   '08', // connection exception
   '25006', // read-only transaction: the server has become a standby
-  '25P03', // idle in transaction for too long
   '25P04', // transaction took too long
   '53', // insufficient resources, too many connections
   '55P03', // lock not available
@@ -55,8 +54,11 @@ const REFUSALS: Readonly<Record<string, string>> = {
 /** Happens in the middle of a restore. */
 const MISSING_ROW = 'a row that every instance has is missing'
 
-/** The transaction conflicted with another one and was rolled back. It can be run again. */
-const CONFLICT_STATES = ['40001', '40P01']
+/** The transaction conflicted with another one, or its client was silent for too long under load. It was rolled back, and can be run again. */
+const ROLLED_BACK_STATES = ['40001', '40P01', '25P03']
+
+/** What pg says of a query that it has not sent, after the server has closed the connection, as it does for silence. */
+const NOT_SENT = 'Client has encountered a connection error and is not queryable'
 
 /** The wait for a lock timed out, and the transaction was rolled back. */
 const LOCK_TIMEOUT_STATE = '55P03'
@@ -89,7 +91,7 @@ const MESSAGES = [
   /^Connection terminated/,
   /^timeout e(xpired|xceeded when trying to connect)$/,
   /^Query read timeout$/,
-  /^Client (was closed|has encountered a connection error) and is not queryable$/,
+  /^Client was closed and is not queryable$/,
   /^Postgres connection has been discarded$/,
   /^Cannot use a pool after calling end on the pool$/,
   /^driver has already been destroyed$/,
@@ -122,10 +124,10 @@ export async function usingStorage<T>(run: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Like `usingStorage`, for a transaction that is retried, with backoff and jitter, after a conflict or a lock timeout.
+ * Like `usingStorage`, for a transaction that is retried, with backoff and jitter, when it was rolled back or its wait for a lock timed out.
  *
  * @param lockWaitMillis How long it is retried after lock timeouts, from its beginning. Default 0.
- * @throws {DomainError} `storage_unavailable` also after too many conflicts, or too long a wait for the lock.
+ * @throws {DomainError} `storage_unavailable` also after too many attempts, or too long a wait for the lock.
  */
 export async function usingStorageWithRetries<T>(
   run: () => Promise<T>,
@@ -133,15 +135,15 @@ export async function usingStorageWithRetries<T>(
 ): Promise<T> {
   const deadline = performance.now() + lockWaitMillis
   return await usingStorage(async () => {
-    for (let conflicts = 0; ; ) {
+    for (let rollbacks = 0; ; ) {
       try {
         return await run()
       } catch (error) {
-        if (isConflict(error)) conflicts += 1
+        if (isRolledBack(error)) rollbacks += 1
         else if (!isLockTimeout(error) || performance.now() >= deadline) throw error
-        if (conflicts === MAX_ATTEMPTS) throw error
+        if (rollbacks === MAX_ATTEMPTS) throw error
         // Full jitter, so that transactions which collided once do not collide again.
-        const longest = isConflict(error) ? backoffMillis(conflicts, CONFLICT_RETRY) : LOCK_RETRY_DELAY_MILLIS
+        const longest = isRolledBack(error) ? backoffMillis(rollbacks, ROLLBACK_RETRY) : LOCK_RETRY_DELAY_MILLIS
         await delay(Math.random() * longest)
       }
     }
@@ -154,8 +156,8 @@ export async function usingStorageWithRetries<T>(
  */
 export function toCommitError(error: unknown): unknown {
   const { code, severity } = factsOf(error)
-  const isRolledBack = severity === 'ERROR' && !UNKNOWN_OUTCOME_STATES.some((state) => code.startsWith(state))
-  return isRolledBack ? error : new DomainError('change_outcome_unknown', OUTCOME_UNKNOWN, { cause: error })
+  const isUndone = severity === 'ERROR' && !UNKNOWN_OUTCOME_STATES.some((state) => code.startsWith(state))
+  return isUndone ? error : new DomainError('change_outcome_unknown', OUTCOME_UNKNOWN, { cause: error })
 }
 
 /** Whether an error may pass by itself, without an operator. */
@@ -190,13 +192,14 @@ function storageUnavailable(cause: unknown): DomainError {
 function isUnavailable(error: unknown): boolean {
   const { code, message } = factsOf(error)
   if (error instanceof NoResultError || error instanceof NotConnected) return true
-  if (SYSTEM_CODES.has(code) || isConflict(error) || meaningOfRefusal(error) !== undefined) return true
+  if (SYSTEM_CODES.has(code) || isRolledBack(error) || meaningOfRefusal(error) !== undefined) return true
   if (isSqlState(code)) return UNAVAILABLE_STATES.some((state) => code.startsWith(state))
   return MESSAGES.some((pattern) => pattern.test(message))
 }
 
-function isConflict(error: unknown): boolean {
-  return CONFLICT_STATES.includes(errorCodeOf(error))
+function isRolledBack(error: unknown): boolean {
+  const { code, message } = factsOf(error)
+  return ROLLED_BACK_STATES.includes(code) || message === NOT_SENT
 }
 
 function isLockTimeout(error: unknown): boolean {

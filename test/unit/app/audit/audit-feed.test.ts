@@ -10,10 +10,8 @@ const IDLE = 15_000
 /** A trail of so many events, whose positions are their numbers. */
 class CountedTrail implements AuditReader {
   length = 0
-  polls = 0
 
   latest = async () => {
-    this.polls += 1
     return String(this.length)
   }
 
@@ -28,47 +26,45 @@ class CountedTrail implements AuditReader {
 function setUp() {
   const clock = new ManualClock()
   const trail = new CountedTrail()
-  const feed = new AuditFeed({ reader: trail, onChange: () => () => {}, clock })
+  let change = () => {}
+  const onChange = (listener: () => void) => {
+    change = listener
+    return () => {}
+  }
+  const feed = new AuditFeed({ reader: trail, onChange, clock })
   const follow = (after: string | null = null) =>
     feed.follow({ after, filter: FILTER, signal: new AbortController().signal, idleMillis: IDLE })
   return {
     clock,
     trail,
     follow,
+    change: () => change(),
   }
 }
 
 const positionOf = ({ value }: IteratorResult<AuditBatch>) => (value as AuditBatch).position
 
 describe('following the audit trail', () => {
-  it('polls once for all followers, a second after the last time', async () => {
-    const { clock, trail, follow } = setUp()
-    const followers = [follow(), follow(), follow()]
-    await Promise.all(followers.map((follower) => follower.next()))
-    const nexts = followers.map((follower) => follower.next())
-    await eventually(() => expect(clock.waiting).toBe(4))
-    trail.length = 3
-    clock.advance(999)
-    expect(trail.polls).toBe(0)
-    clock.advance(1)
-    expect((await Promise.all(nexts)).map(positionOf)).toEqual(['3', '3', '3'])
-    expect(trail.polls).toBe(1)
-  })
-
-  it('misses no event that is written between a poll and a read', async () => {
-    const { clock, trail, follow } = setUp()
+  it('reads every second, sooner after a change, and yields a batch without events when it was silent for long', async () => {
+    const { clock, trail, follow, change } = setUp()
     const follower = follow()
-    await follower.next()
+    expect(positionOf(await follower.next())).toBe('0')
     let next = follower.next()
-    await eventually(() => expect(clock.waiting).toBe(2))
+    await eventually(() => expect(clock.waiting).toBe(1))
     trail.length = 1
     clock.advance(1_000)
     expect(positionOf(await next)).toBe('1')
-    // Written after the read of the first, which was after the poll.
-    trail.length = 2
     next = follower.next()
-    await eventually(() => expect(clock.waiting).toBe(2))
-    clock.advance(1_000)
+    await eventually(() => expect(clock.waiting).toBe(1))
+    trail.length = 2
+    change()
+    clock.advance(100)
     expect(positionOf(await next)).toBe('2')
+    next = follower.next()
+    for (let second = 0; second < 15; second += 1) {
+      await eventually(() => expect(clock.waiting).toBe(1))
+      clock.advance(1_000)
+    }
+    expect((await next).value).toMatchObject({ events: [], position: '2' })
   })
 })
