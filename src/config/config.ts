@@ -3,12 +3,15 @@
  */
 import { join, resolve } from 'node:path'
 import type { Variables } from './settings.ts'
+import type { TraceSampling } from './trace-sampling.ts'
 
 /** The generated master key, in the data directory. */
 export const MASTER_KEY_FILE = 'master.key'
 
 /** The settings, checked. */
 export type Config = Readonly<ReturnType<typeof toConfig>> & {
+  /** Null: there is no collector. */
+  readonly traceSampling: TraceSampling | null
   /** What is in force, by variable, without secrets. */
   readonly shown: Readonly<Record<string, string | number | null>>
 }

@@ -8,6 +8,7 @@ import { type Config, ConfigError, toConfig } from './config.ts'
 import { contradictions } from './contradictions.ts'
 import { settingsIn } from './environment.ts'
 import { SETTINGS, VARIABLES, type Variables } from './settings.ts'
+import { readTraceSampling } from './trace-sampling.ts'
 
 /**
  * Reads the settings from the environment. Flags override variables.
@@ -31,7 +32,7 @@ export function readConfig(
     KEYTURN_DATA_DIR: config.dataDir,
     KEYTURN_CREDENTIALS: config.credentialsFile,
   }
-  return { ...config, shown }
+  return { ...config, traceSampling: config.tracesTo === null ? null : readTraceSampling(environment), shown }
 }
 
 function describe(issue: z.core.$ZodIssue): string[] {

@@ -20,9 +20,7 @@ const SAMPLER = /^(parentbased_)?(always_on|always_off|traceidratio)$/
  *
  * @throws {ConfigError} that says which values there are.
  */
-export function readTraceSampling(
-  environment: Readonly<Record<string, string | undefined>> = process.env,
-): TraceSampling {
+export function readTraceSampling(environment: Readonly<Record<string, string | undefined>>): TraceSampling {
   const { OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: ratio } = environment
   const [, parent, kind] = SAMPLER.exec(name || 'parentbased_always_on') ?? []
   if (kind === undefined)

@@ -26,6 +26,10 @@ const CONTENT_KEY_BYTES = 32
 /** An RSA key of 4096 bits takes 3400 characters. */
 const MAX_CHARACTERS = 16_384
 
+/** What both ways of AES need. */
+const GCM = { name: 'AES-GCM', tagLength: TAG_BYTES * 8 }
+type Nonce = Pick<webcrypto.AesGcmParams, 'additionalData'> & { readonly iv: Buffer<ArrayBuffer> }
+
 const { subtle } = webcrypto
 
 /** Seals bytes with the first master key. The caller wipes what it has sealed. @param header Its members are authenticated. */
@@ -136,17 +140,12 @@ async function unwrapContentKey({ header, encryptedKey }: Parts, masterKeys: Mas
   return contentKey
 }
 
-interface Nonce {
-  readonly iv: Buffer<ArrayBuffer>
-  readonly additionalData?: Buffer<ArrayBuffer>
-}
-
 async function encrypt(
   plaintext: Uint8Array<ArrayBuffer>,
   key: webcrypto.CryptoKey,
   nonce: Nonce,
-): Promise<readonly [Buffer, Buffer]> {
-  const sealed = Buffer.from(await subtle.encrypt(parametersOf(nonce), key, plaintext))
+): Promise<readonly [ciphertext: Buffer, tag: Buffer]> {
+  const sealed = Buffer.from(await subtle.encrypt({ ...GCM, ...nonce }, key, plaintext))
   return [sealed.subarray(0, -TAG_BYTES), sealed.subarray(-TAG_BYTES)]
 }
 
@@ -157,15 +156,10 @@ async function decrypt(
 ): Promise<Buffer<ArrayBuffer>> {
   if (nonce.iv.length !== IV_BYTES || ciphertext.length < TAG_BYTES) throw new CannotOpen('it is not whole')
   try {
-    return Buffer.from(await subtle.decrypt(parametersOf(nonce), key, ciphertext))
+    return Buffer.from(await subtle.decrypt({ ...GCM, ...nonce }, key, ciphertext))
   } catch (cause) {
     throw new CannotOpen('decryption operation failed', { cause })
   }
-}
-
-function parametersOf({ iv, additionalData }: Nonce): webcrypto.AesGcmParams {
-  const parameters = { name: 'AES-GCM', iv, tagLength: TAG_BYTES * 8 }
-  return additionalData === undefined ? parameters : { ...parameters, additionalData }
 }
 
 /** A copy, which is wiped when it is collected. */

@@ -7,8 +7,8 @@
 import { type CompactVerifyGetKey, createRemoteJWKSet, customFetch } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { DomainError } from '../domain/errors.ts'
-import { type FetchedKeys, type IssuerKey, isSameSet, type KeySource } from '../domain/federation/issuer-keys.ts'
-import type { FetchingIssuer } from '../domain/ports/federation.ts'
+import { type FetchedKeys, type IssuerKey, isSameSet } from '../domain/federation/issuer-keys.ts'
+import type { FetchingIssuer, IssuerKeyFetches } from '../domain/ports/federation.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { Semaphore } from '../domain/semaphore.ts'
 import { FetchFailure } from './https-request.ts'
@@ -26,7 +26,6 @@ const MAX_AGE_MILLIS = 300_000
 /** From one fetch to one for a key that is not known, or after a failure. Anyone can send JWTs with invented keys. */
 const COOLDOWN_MILLIS = 30_000
 
-/** What the keys need. */
 export interface FetchedIssuerKeysOptions {
   readonly fetch: FetchIssuerKeys
   readonly log: Log
@@ -35,7 +34,7 @@ export interface FetchedIssuerKeysOptions {
   readonly timeoutMillis?: number
 }
 
-export class FetchedIssuerKeys {
+export class FetchedIssuerKeys implements IssuerKeyFetches {
   readonly #sets = new LRUCache<string, FetchedSet>({ max: MAX_SETS })
   readonly #options: FetchedIssuerKeysOptions
 
@@ -52,125 +51,85 @@ export class FetchedIssuerKeys {
     return this.#of(issuer).find
   }
 
-  /** What is known of the keys of an issuer. */
   state(issuer: FetchingIssuer): FetchedKeys {
-    return this.#of(issuer).state
+    return this.#of(issuer).state()
   }
 
-  /** Fetches the keys of an issuer: now, or if a JWT would have them fetched. `state` has what comes of it. */
-  refresh(issuer: FetchingIssuer, when: 'now' | 'if due'): Promise<void> {
+  async refresh(issuer: FetchingIssuer, when: 'now' | 'if due'): Promise<void> {
     const set = this.#of(issuer)
-    return when === 'now' || set.isDue() ? set.refresh() : Promise.resolve()
+    if (when === 'now' || set.isDue()) await set.reload().catch(() => {})
   }
 
-  /** With another source, or other authorities for it, an issuer has another set. */
+  /** With another source an issuer has another set. */
   #of(issuer: FetchingIssuer): FetchedSet {
-    const { kind, url, caCertificates, maxStalenessSeconds } = issuer.source
-    const id = JSON.stringify([issuer.issuerId, kind, url, caCertificates])
-    const set = this.#sets.get(id) ?? new FetchedSet(issuer, this.#options)
+    const id = JSON.stringify([issuer.issuerId, issuer.source])
+    const set = this.#sets.get(id) ?? createFetchedSet(issuer, this.#options)
     this.#sets.set(id, set)
-    set.maxStalenessSeconds = maxStalenessSeconds
     return set
   }
 }
 
-class FetchedSet {
-  maxStalenessSeconds = 0
-  readonly #issuer: string
-  readonly #source: KeySource
-  readonly #options: FetchedIssuerKeysOptions
-  readonly #timeoutMillis: number
-  readonly #set: ReturnType<typeof createRemoteJWKSet>
-  readonly #waiting = new Semaphore({
-    maxRunning: MAX_WAITING,
-    maxWaiting: 0,
-    refusal: () => this.#unavailable('too many requests are waiting for them'),
-  })
-  #good: { readonly keys: readonly IssuerKey[]; readonly at: number } | undefined
-  #failure: { readonly reason: string; readonly at: number } | undefined
+type FetchedSet = ReturnType<typeof createFetchedSet>
 
-  constructor({ issuer, source }: FetchingIssuer, options: FetchedIssuerKeysOptions) {
-    this.#issuer = issuer
-    this.#source = source
-    this.#options = options
-    this.#timeoutMillis = options.timeoutMillis ?? TIMEOUT_MILLIS
-    // `fetch` knows the address, which discovery names first.
-    this.#set = createRemoteJWKSet(new URL('https://issuer.invalid'), {
-      timeoutDuration: this.#timeoutMillis,
-      cooldownDuration: COOLDOWN_MILLIS,
-      cacheMaxAge: MAX_AGE_MILLIS,
-      [customFetch]: (_url, { signal }) => this.#fetch(signal),
-    })
-  }
+function createFetchedSet(
+  { issuer, source }: FetchingIssuer,
+  { fetch, log, onFetch, timeoutMillis = TIMEOUT_MILLIS }: FetchedIssuerKeysOptions,
+) {
+  let good: { readonly keys: readonly IssuerKey[]; readonly at: number } | undefined
+  let failure: { readonly reason: string; readonly at: number } | undefined
 
-  readonly find: CompactVerifyGetKey = (header, jws) =>
-    this.#waiting.run(async () => {
-      if (!this.#isUsable()) {
-        if (!this.isDue()) throw this.#unavailable(this.#failure?.reason)
-        await this.#set.reload()
-      }
-      return await this.#set(header, jws)
-    })
-
-  async refresh(): Promise<void> {
-    await this.#set.reload().catch(() => {})
-  }
-
-  isDue(): boolean {
-    return this.#dueAt() <= Date.now()
-  }
-
-  get state(): FetchedKeys {
-    const [good, failure] = [this.#good, this.#failure]
-    return {
-      keys: good?.keys ?? [],
-      fetchedAt: good === undefined ? null : new Date(good.at),
-      nextFetchAt: new Date(Math.max(this.#dueAt(), Date.now())),
-      failure: failure === undefined ? null : { reason: failure.reason, at: new Date(failure.at) },
-    }
-  }
-
-  #dueAt(): number {
-    const triedAt = Math.max(this.#good?.at ?? 0, this.#failure?.at ?? 0)
-    return triedAt + (this.#isUsable() ? MAX_AGE_MILLIS : COOLDOWN_MILLIS)
-  }
-
-  #isUsable(): boolean {
-    return this.#good !== undefined && Date.now() < this.#good.at + this.maxStalenessSeconds * 1000
-  }
-
-  async #fetch(signal: AbortSignal): Promise<Response> {
-    const { fetch, log, onFetch } = this.#options
-    const issuer = this.#issuer
-    try {
-      const keys = await fetch(issuer, this.#source, signal)
-      const isOther = this.#good === undefined || !isSameSet(this.#good.keys, keys)
-      this.#good = { keys, at: Date.now() }
-      this.#failure = undefined
-      onFetch(issuer, 'fetched')
-      if (isOther)
-        log.info({ issuer, keyIds: keys.map(({ kid }) => kid) }, 'other keys of a trusted issuer were fetched')
-    } catch (error) {
-      const reason = this.#reasonOf(error, signal)
-      this.#failure = { reason, at: Date.now() }
-      onFetch(issuer, 'failed')
-      log.warn({ issuer, reason }, 'the keys of a trusted issuer could not be fetched')
-      if (!this.#isUsable()) throw this.#unavailable(reason)
-    }
-    return Response.json({ keys: this.#good?.keys })
-  }
-
-  #reasonOf(error: unknown, signal: AbortSignal): string {
+  const unavailable = (reason = '') =>
+    new DomainError('trusted_issuer_unavailable', `the keys of the issuer ${issuer} cannot be used: ${reason}`)
+  const isUsable = () => good !== undefined && Date.now() < good.at + source.maxStalenessSeconds * 1000
+  const dueAt = () => Math.max(good?.at ?? 0, failure?.at ?? 0) + (isUsable() ? MAX_AGE_MILLIS : COOLDOWN_MILLIS)
+  const isDue = () => dueAt() <= Date.now()
+  const reasonOf = (error: unknown, signal: AbortSignal): string => {
     if (error instanceof FetchFailure) return error.message
-    if (signal.aborted) return `no complete answer within ${this.#timeoutMillis / 1000} s`
-    this.#options.log.error({ err: error }, 'fetching the keys of a trusted issuer failed unexpectedly')
+    if (signal.aborted) return `no complete answer within ${timeoutMillis / 1000} s`
+    log.error({ err: error }, 'fetching the keys of a trusted issuer failed unexpectedly')
     return 'an unexpected error, which is in the log of the server'
   }
-
-  #unavailable(reason = ''): DomainError {
-    return new DomainError(
-      'trusted_issuer_unavailable',
-      `the keys of the issuer ${this.#issuer} cannot be used: ${reason}`,
-    )
-  }
+  // `fetch` knows the address, which discovery names first.
+  const set = createRemoteJWKSet(new URL('https://issuer.invalid'), {
+    timeoutDuration: timeoutMillis,
+    cooldownDuration: COOLDOWN_MILLIS,
+    cacheMaxAge: MAX_AGE_MILLIS,
+    [customFetch]: async (_url, { signal }) => {
+      try {
+        const keys = await fetch(issuer, source, signal)
+        if (good === undefined || !isSameSet(good.keys, keys))
+          log.info({ issuer, keyIds: keys.map(({ kid }) => kid) }, 'other keys of a trusted issuer were fetched')
+        good = { keys, at: Date.now() }
+        failure = undefined
+        onFetch(issuer, 'fetched')
+      } catch (error) {
+        const reason = reasonOf(error, signal)
+        failure = { reason, at: Date.now() }
+        onFetch(issuer, 'failed')
+        log.warn({ issuer, reason }, 'the keys of a trusted issuer could not be fetched')
+        if (!isUsable()) throw unavailable(reason)
+      }
+      return Response.json({ keys: good?.keys })
+    },
+  })
+  const waiting = new Semaphore({
+    maxRunning: MAX_WAITING,
+    maxWaiting: 0,
+    refusal: () => unavailable('too many requests are waiting for them'),
+  })
+  const find: CompactVerifyGetKey = (header, jws) =>
+    waiting.run(async () => {
+      if (!isUsable()) {
+        if (!isDue()) throw unavailable(failure?.reason)
+        await set.reload()
+      }
+      return await set(header, jws)
+    })
+  const state = (): FetchedKeys => ({
+    keys: good?.keys ?? [],
+    fetchedAt: good === undefined ? null : new Date(good.at),
+    nextFetchAt: new Date(Math.max(dueAt(), Date.now())),
+    failure: failure === undefined ? null : { reason: failure.reason, at: new Date(failure.at) },
+  })
+  return { find, isDue, reload: () => set.reload(), state }
 }

@@ -2,10 +2,10 @@
  * A worker: one of several processes that serve the same port. It follows the commands of the primary, and shuts down gracefully
  * when the primary has exited.
  */
-import cluster from 'node:cluster'
+import cluster, { type Worker } from 'node:cluster'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AggregatorRegistry } from 'prom-client'
-import { type Config, ConfigError } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import { type RunningServer, type StopOptions, startServer } from '../server/server.ts'
 import { STOP_LIMIT } from '../server/stop-limit.ts'
 import type { ServerLog } from '../telemetry/log/log.ts'
@@ -28,17 +28,10 @@ type Command =
 export type Report =
   | { readonly kind: 'ready'; readonly server: ServerFacts }
   /** The start failed. The process exits. */
-  | { readonly kind: 'failed'; readonly failure: Failure }
+  | { readonly kind: 'failed'; readonly reason: string }
 
 /** What the primary announces about the server. */
 export type ServerFacts = Pick<RunningServer, 'listenUrl' | 'baseUrl' | 'initialised'>
-
-/** Why a worker did not start. */
-export interface Failure {
-  readonly message: string
-  /** The mistakes in the configuration, if they are the reason. */
-  readonly problems: readonly string[] | null
-}
 
 /** What a worker needs. */
 export interface WorkerOptions {
@@ -79,8 +72,7 @@ export async function runWorker(options: WorkerOptions): Promise<unknown> {
     // A start can be interrupted anywhere, as by a crash: nothing is served yet.
     server = await Promise.race([starting, stopped.then(() => undefined)])
   } catch (error) {
-    const problems = error instanceof ConfigError ? error.problems : null
-    await report({ kind: 'failed', failure: { message: describe(error), problems } })
+    await report({ kind: 'failed', reason: describe(error) })
     return error
   }
   if (server === undefined) return undefined
@@ -95,24 +87,22 @@ export async function runWorker(options: WorkerOptions): Promise<unknown> {
 }
 
 function commandTo<Kind extends Command['kind']>(kind: Kind): Promise<Extract<Command, { kind: Kind }>> {
-  const { promise, resolve } = Promise.withResolvers<Extract<Command, { kind: Kind }>>()
-  process.on('message', (command: Command) => {
-    if (command.kind === kind) resolve(command as Extract<Command, { kind: Kind }>)
+  return new Promise((resolve) => {
+    process.on('message', (command: Command) => {
+      if (command.kind === kind) resolve(command as Extract<Command, { kind: Kind }>)
+    })
   })
-  return promise
 }
 
 /** The worker drains then, because it is not replaced. */
-async function primaryExited(): Promise<StopOptions> {
-  const { worker } = cluster
-  if (worker === undefined) throw new Error('this process is no worker')
-  const { promise, resolve } = Promise.withResolvers<StopOptions>()
-  worker.once('disconnect', () => {
-    // Otherwise Node.js exits at once, with requests in flight.
-    worker.exitedAfterDisconnect = true
-    resolve({ drains: true })
+function primaryExited(): Promise<StopOptions> {
+  return new Promise((resolve) => {
+    cluster.worker?.once('disconnect', function onDisconnect(this: Worker) {
+      // Otherwise Node.js exits at once, with requests in flight.
+      this.exitedAfterDisconnect = true
+      resolve({ drains: true })
+    })
   })
-  return promise
 }
 
 /** Resolves when the report is sent, or cannot be sent because the primary has exited. */

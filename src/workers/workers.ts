@@ -4,7 +4,7 @@
  * A worker that exits is replaced, with exponential backoff.
  */
 import cluster, { type Worker } from 'node:cluster'
-import { type Config, ConfigError } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import { backoffMillis } from '../domain/backoff.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { CleanupStack } from '../server/cleanup-stack.ts'
@@ -14,7 +14,7 @@ import type { StopOptions } from '../server/server.ts'
 import { STOP_LIMIT } from '../server/stop-limit.ts'
 import { serveMetrics } from '../telemetry/metrics/metrics-server.ts'
 import { createWorkerMetrics, type WorkerCounts } from '../telemetry/metrics/worker-metrics.ts'
-import type { Failure, Report, ServerFacts } from './worker.ts'
+import type { Report, ServerFacts } from './worker.ts'
 
 /** The backoff before a worker that exited is replaced, in milliseconds. */
 const RESTART = { first: 100, longest: 30_000 }
@@ -131,16 +131,17 @@ export class Workers {
     const { promise, resolve, reject } = Promise.withResolvers<ServerFacts>()
     const worker = cluster.fork()
     slot.worker = worker
-    let failure: Failure | undefined
+    let reason: string | undefined
     const end = (code: number | null, signal: string | null): void => {
       slot.worker = undefined
       slot.isReady = false
       // Nothing replaces the first worker if it was never ready.
-      if (this.#server === undefined) reject(toError(failure, signal ?? `exit code ${code}`))
+      if (this.#server === undefined)
+        reject(new Error(reason ?? `the first worker ended before it served: ${signal ?? `exit code ${code}`}`))
       else if (this.#stopping === undefined) {
         slot.failures = performance.now() - startedAt >= LONG_RUN ? 1 : slot.failures + 1
         const restartInMillis = backoffMillis(slot.failures, RESTART)
-        const facts = { pid: worker.process.pid, code, signal, reason: failure?.message, restartInMillis }
+        const facts = { pid: worker.process.pid, code, signal, reason, restartInMillis }
         this.#log.error(facts, 'a worker ended and will be restarted')
         slot.replacing = setTimeout(() => {
           this.#restarts += 1
@@ -152,11 +153,11 @@ export class Workers {
     worker.on('error', (error) => {
       // Without a process there is no exit. Other errors are of the channel, which closes when the process exits.
       if (worker.process.pid !== undefined) return
-      failure = { message: `no process could be started: ${error.message}`, problems: null }
+      reason = `no process could be started: ${error.message}`
       end(null, null)
     })
     worker.on('message', (report: Report) => {
-      if (report.kind === 'failed') failure = report.failure
+      if (report.kind === 'failed') reason = report.reason
       if (report.kind !== 'ready') return
       slot.isReady = true
       resolve(report.server)
@@ -174,9 +175,4 @@ export class Workers {
     const running = this.#slots.filter(({ isReady }) => isReady).length
     return { running, restarting: this.#slots.length - running, restarts: this.#restarts }
   }
-}
-
-function toError(failure: Failure | undefined, exit: string): Error {
-  if (failure === undefined) return new Error(`the first worker ended before it served: ${exit}`)
-  return failure.problems === null ? new Error(failure.message) : new ConfigError(failure.problems)
 }

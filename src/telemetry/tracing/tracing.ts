@@ -3,7 +3,6 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../../config/config.ts'
-import { readTraceSampling } from '../../config/trace-sampling.ts'
 import { readVersion } from '../../config/version.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
@@ -48,10 +47,9 @@ const NO_TRACING: Tracing = {
   stop: async () => {},
 }
 
-/** Starts tracing if the configuration names a collector. @throws {ConfigError} if the sampler is invalid. */
-export async function startTracing({ tracesTo }: Config, log: Log): Promise<Tracing> {
-  if (tracesTo === null) return NO_TRACING
-  const sampling = readTraceSampling()
+/** Starts tracing if the configuration names a collector. */
+export async function startTracing({ traceSampling: sampling }: Config, log: Log): Promise<Tracing> {
+  if (sampling === null) return NO_TRACING
   const [{ createTracerProvider }, { RequestSpans }] = await Promise.all([
     import('./tracer-provider.ts'),
     import('./request-spans.ts'),
