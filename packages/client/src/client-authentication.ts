@@ -9,47 +9,31 @@ import { TokenError } from './token-error.ts'
 /** A value, or a function that is called for each token request, so that a rotated credential needs no restart. */
 export type Credential<T> = T | (() => T | Promise<T>)
 
-/** Exactly one of the four. */
-export type ClientAuthentication =
-  | {
-      readonly clientSecret: Credential<string>
-      readonly privateKey?: undefined
-      readonly tokenFile?: undefined
-      readonly clientCertificate?: undefined
-    }
-  | {
-      /**
-       * A JWK, or a key of the Web Crypto API, which need not be extractable. A JWK with `kid` names itself in the assertion; with
-       * `alg` it signs with that algorithm, and otherwise with the usual one of its kind.
-       */
-      readonly privateKey: Credential<JWK | CryptoKey>
-      readonly clientSecret?: undefined
-      readonly tokenFile?: undefined
-      readonly clientCertificate?: undefined
-    }
-  | {
-      /**
-       * The path of a file with a JWT of a trusted issuer, such as a projected token of Kubernetes or a JWT-SVID. It is read for each token
-       * request, so that a JWT that was renewed is used from then on. Node.js, Deno and Bun only.
-       */
-      readonly tokenFile: string
-      readonly clientSecret?: undefined
-      readonly privateKey?: undefined
-      readonly clientCertificate?: undefined
-    }
-  | {
-      /** The certificate that `fetch` presents. */
-      readonly clientCertificate: true
-      readonly clientSecret?: undefined
-      readonly privateKey?: undefined
-      readonly tokenFile?: undefined
-    }
+interface Credentials {
+  readonly clientSecret: Credential<string>
+  /**
+   * A JWK, or a key of the Web Crypto API, which need not be extractable. A JWK with `kid` names itself in the assertion; with
+   * `alg` it signs with that algorithm, and otherwise with the usual one of its kind.
+   */
+  readonly privateKey: Credential<JWK | CryptoKey>
+  /**
+   * The path of a file with a JWT of a trusted issuer, such as a projected token of Kubernetes or a JWT-SVID. It is read for each token
+   * request, so that a JWT that was renewed is used from then on. Node.js, Deno and Bun only.
+   */
+  readonly tokenFile: string
+  /** The certificate that `fetch` presents. */
+  readonly clientCertificate: true
+}
+
+/** Exactly one of the credentials. */
+export type ClientAuthentication = {
+  [Name in keyof Credentials]: Pick<Credentials, Name> & {
+    readonly [Other in Exclude<keyof Credentials, Name>]?: undefined
+  }
+}[keyof Credentials]
 
 /** For whom and to whom. */
-export interface AssertionParties {
-  readonly clientId: string
-  readonly issuer: string
-}
+type Parties = { readonly clientId: string; readonly issuer: string }
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 /** Of JWT-SVIDs (draft-ietf-oauth-spiffe-client-auth). */
@@ -65,7 +49,7 @@ const EC_ALGORITHMS: Readonly<Record<string, string>> = { 'P-256': 'ES256', 'P-3
  */
 export async function authenticationParameters(
   authentication: ClientAuthentication,
-  parties: AssertionParties,
+  parties: Parties,
 ): Promise<Readonly<Record<string, string>>> {
   try {
     if (authentication.clientSecret !== undefined) return { client_secret: await read(authentication.clientSecret) }
@@ -99,7 +83,7 @@ async function readFile(path: string): Promise<string> {
   return (await files.readFile(path, 'utf8')).trim()
 }
 
-async function assertion(privateKey: JWK | CryptoKey, { clientId, issuer }: AssertionParties): Promise<string> {
+async function assertion(privateKey: JWK | CryptoKey, { clientId, issuer }: Parties): Promise<string> {
   const { alg, key, kid } = await signingKey(privateKey)
   return await new SignJWT({ jti: crypto.randomUUID() })
     .setProtectedHeader({ alg, typ: 'JWT', ...(kid === undefined ? {} : { kid }) })

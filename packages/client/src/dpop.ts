@@ -1,8 +1,8 @@
 /**
  * DPoP proofs (RFC 9449 §4.2), and the nonces that servers want in them.
  */
-import type { Runtime } from '@keyturn/verify/discovery'
-import { base64url, type CryptoKey, calculateJwkThumbprint, exportJWK, type JWK, SignJWT } from 'jose'
+import { type Runtime, sha256 } from '@keyturn/verify/discovery'
+import { type CryptoKey, calculateJwkThumbprint, exportJWK, SignJWT } from 'jose'
 import { algorithmOfCryptoKey } from './client-authentication.ts'
 
 /** A key pair of the Web Crypto API. The private key need not be extractable. */
@@ -31,19 +31,13 @@ export interface DpopProver {
   thumbprint(): Promise<string>
 }
 
-interface ProofKey {
-  readonly alg: string
-  readonly privateKey: CryptoKey
-  readonly jwk: JWK
-}
-
 const USE_NONCE = /\bDPoP\b.*\berror="?use_dpop_nonce\b/i
 
 /** @param keyPair Default: one that is made for this process, and cannot leave it. */
 export function createDpopProver(keyPair: DpopKeyPair | undefined, runtime: Runtime): DpopProver {
   const nonces = new Map<string, string>()
-  let key: Promise<ProofKey> | undefined
-  const getKey = (): Promise<ProofKey> => {
+  let key: ReturnType<typeof proofKey> | undefined
+  const getKey = () => {
     key ??= proofKey(keyPair)
     return key
   }
@@ -73,15 +67,8 @@ export function createDpopProver(keyPair: DpopKeyPair | undefined, runtime: Runt
   }
 }
 
-async function proofKey(given: DpopKeyPair | undefined): Promise<ProofKey> {
-  const { publicKey, privateKey } = given ?? (await generateKeyPair())
+async function proofKey(given: DpopKeyPair | undefined) {
+  const algorithm = { name: 'ECDSA', namedCurve: 'P-256' }
+  const { publicKey, privateKey } = given ?? (await crypto.subtle.generateKey(algorithm, false, ['sign', 'verify']))
   return { alg: algorithmOfCryptoKey(privateKey), privateKey, jwk: await exportJWK(publicKey) }
-}
-
-async function generateKeyPair(): Promise<DpopKeyPair> {
-  return await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, false, ['sign', 'verify'])
-}
-
-async function sha256(text: string): Promise<string> {
-  return base64url.encode(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))))
 }

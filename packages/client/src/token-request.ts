@@ -91,13 +91,12 @@ export function createTokenRequest(
 }
 
 function fixedParameters({ clientId, scope = [], resource = [] }: TokenRequestOptions): [string, string][] {
-  const scopes = typeof scope === 'string' ? scope : scope.join(' ')
-  return [
-    ['grant_type', 'client_credentials'],
-    ...(clientId === undefined ? [] : [['client_id', clientId] satisfies [string, string]]),
-    ...(scopes === '' ? [] : [['scope', scopes] satisfies [string, string]]),
-    ...[resource].flat().map((each): [string, string] => ['resource', each]),
-  ]
+  const parameters = new URLSearchParams({ grant_type: 'client_credentials' })
+  if (clientId !== undefined) parameters.set('client_id', clientId)
+  const scopes = [scope].flat().join(' ')
+  if (scopes !== '') parameters.set('scope', scopes)
+  for (const each of [resource].flat()) parameters.append('resource', each)
+  return [...parameters]
 }
 
 async function issuedToken(

@@ -42,26 +42,21 @@ export function connectInterceptor(verifier: Verifier): Interceptor {
       const proved = { proof: header.get('dpop'), method, url, certificate }
       request.contextValues.set(accessTokenKey, await verifier.authenticate(header.get('authorization'), proved))
     } catch (error) {
-      throw error instanceof TokenRefusal ? new RefusedCall(error) : error
+      throw error instanceof TokenRefusal ? refusedCall(error) : error
     }
     return await next(request)
   }
 }
 
 /** What Connect takes for a `ConnectError`: it goes by these members, because a program can have several copies of Connect. */
-class RefusedCall extends Error {
-  override readonly name = 'ConnectError'
-  readonly code: number
-  readonly rawMessage: string
-  readonly metadata: Headers
-  readonly details: readonly never[] = []
-  override readonly cause: TokenRefusal
-
-  constructor(refusal: TokenRefusal) {
-    super(refusal.message)
-    this.cause = refusal
-    this.code = CODES[refusal.code]
-    this.rawMessage = refusal.message
-    this.metadata = new Headers(refusal.headers)
+function refusedCall(cause: TokenRefusal): Error {
+  const { message, code, headers } = cause
+  const members = {
+    name: 'ConnectError',
+    code: CODES[code],
+    rawMessage: message,
+    metadata: new Headers(headers),
+    details: [],
   }
+  return Object.assign(new Error(message, { cause }), members)
 }

@@ -1,8 +1,10 @@
 /**
- * What clients and verifiers both need: the addresses of an issuer's endpoints (RFC 8414 §3), bounded fetching of JSON, and time.
+ * What clients and verifiers both need: the addresses of an issuer's endpoints (RFC 8414 §3), bounded fetching of JSON, time
+ * and hashes.
  *
  * For `@keyturn/client` of the same version, and no promise to anyone else.
  */
+import { base64url } from 'jose'
 
 /** The addresses that an issuer publishes. */
 export interface IssuerMetadata {
@@ -16,11 +18,8 @@ export interface FetchOptions {
   readonly timeoutMillis: number
 }
 
-/** A document, and the headers of the response. */
-export interface JsonDocument {
-  readonly content: Readonly<Record<string, unknown>>
-  readonly headers: Headers
-}
+/** A JSON object. */
+type Json = Readonly<Record<string, unknown>>
 
 /** What a token source and a verifier take from their platform. Tests put their own in its place. */
 export interface Runtime {
@@ -90,7 +89,7 @@ async function discover(issuer: string, options: FetchOptions): Promise<IssuerMe
   }
 }
 
-function addressOf(name: string, content: Readonly<Record<string, unknown>>, issuer: string): string {
+function addressOf(name: string, content: Json, issuer: string): string {
   const address = content[name]
   if (typeof address !== 'string' || !URL.canParse(address) || !isSecure(new URL(address)))
     throw new Error(`${issuer}${PATH} has no "${name}" with an address that is https`)
@@ -102,7 +101,10 @@ function isSecure({ protocol, hostname }: URL): boolean {
 }
 
 /** Gets a document. A redirect is an error. @throws {Error} if there is none at the address, in one sentence. */
-export async function fetchJson(url: string, { fetch, timeoutMillis }: FetchOptions): Promise<JsonDocument> {
+export async function fetchJson(
+  url: string,
+  { fetch, timeoutMillis }: FetchOptions,
+): Promise<{ readonly content: Json; readonly headers: Headers }> {
   const signal = AbortSignal.timeout(timeoutMillis)
   const response = await fetch(url, { headers: { accept: 'application/json' }, redirect: 'error', signal }).catch(
     (cause: unknown) => {
@@ -119,11 +121,11 @@ export async function fetchJson(url: string, { fetch, timeoutMillis }: FetchOpti
 }
 
 /** The JSON object in a response; undefined if there is none, or if it is too long or incomplete. */
-export async function readJson(response: Response): Promise<Readonly<Record<string, unknown>> | undefined> {
+export async function readJson(response: Response): Promise<Json | undefined> {
   try {
     const content: unknown = JSON.parse(await readText(response))
     const isObject = typeof content === 'object' && content !== null && !Array.isArray(content)
-    return isObject ? (content as Readonly<Record<string, unknown>>) : undefined
+    return isObject ? (content as Json) : undefined
   } catch {
     return undefined
   }
@@ -149,4 +151,10 @@ async function readText(response: Response): Promise<string> {
     }
     text += decoder.decode(value, { stream: true })
   }
+}
+
+/** In base64url, as thumbprints and `ath` are. */
+export async function sha256(data: string | Uint8Array<ArrayBuffer>): Promise<string> {
+  const bytes = typeof data === 'string' ? new TextEncoder().encode(data) : data
+  return base64url.encode(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)))
 }

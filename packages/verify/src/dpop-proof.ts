@@ -3,8 +3,8 @@
  *
  * There are no nonces here: a proof is good for a minute before and after its `iat`, and once.
  */
-import { base64url, calculateJwkThumbprint, EmbeddedJWK, errors, jwtVerify } from 'jose'
-import type { Runtime } from './discovery.ts'
+import { calculateJwkThumbprint, EmbeddedJWK, errors, jwtVerify } from 'jose'
+import { type Runtime, sha256 } from './discovery.ts'
 
 /** What accepting bound tokens needs. */
 export interface DpopOptions {
@@ -136,8 +136,4 @@ export function usedInMemory(runtime: Pick<Runtime, 'now'>): NonNullable<DpopOpt
     used.set(id, expiresAt.getTime())
     return true
   }
-}
-
-async function sha256(text: string): Promise<string> {
-  return base64url.encode(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))))
 }

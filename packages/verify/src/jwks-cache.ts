@@ -15,15 +15,12 @@ export interface JwksCacheOptions extends FetchOptions {
   readonly cooldownMillis: number
 }
 
-/** Finds keys. */
-export interface JwksCache {
-  /**
-   * The key of a token.
-   *
-   * @throws {errors.JOSEError} if the issuer has no such key. {@link KeysUnavailable}.
-   */
-  keyFor(header: JWSHeaderParameters): Promise<CryptoKey>
-}
+/**
+ * Finds the key of a token.
+ *
+ * @throws {errors.JOSEError} if the issuer has no such key. {@link KeysUnavailable}.
+ */
+export type KeyFinder = (header: JWSHeaderParameters) => Promise<CryptoKey>
 
 /** There is no copy of the keys that is new enough, and none can be fetched. */
 export class KeysUnavailable extends Error {
@@ -46,7 +43,7 @@ const SHORTEST_MILLIS = 1_000
 const PAUSE_MILLIS = 1_000
 
 /** A cache of one JWKS. Make one for each issuer and keep it. */
-export function createJwksCache(options: JwksCacheOptions, runtime: Runtime): JwksCache {
+export function createJwksCache(options: JwksCacheOptions, runtime: Runtime): KeyFinder {
   let copy: Copy | undefined
   let fetching: Promise<Copy> | undefined
   let failure: { readonly error: KeysUnavailable; readonly at: number } | undefined
@@ -87,13 +84,11 @@ export function createJwksCache(options: JwksCacheOptions, runtime: Runtime): Jw
     return copy
   }
 
-  return {
-    keyFor: async (header) => {
-      const current = await freshCopy()
-      if (current.keyIds.has(header.kid)) return await current.find(header)
-      if (runtime.now() - current.fetchedAt < options.cooldownMillis) throw new errors.JWKSNoMatchingKey()
-      return await (await refresh()).find(header)
-    },
+  return async (header) => {
+    const current = await freshCopy()
+    if (current.keyIds.has(header.kid)) return await current.find(header)
+    if (runtime.now() - current.fetchedAt < options.cooldownMillis) throw new errors.JWKSNoMatchingKey()
+    return await (await refresh()).find(header)
   }
 }
 

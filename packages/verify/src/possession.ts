@@ -3,7 +3,8 @@
  *
  * The possession of a certificate's private key is proved in the TLS handshake, and the certificate need not be one that anything trusts.
  */
-import { base64url, type JWTPayload } from 'jose'
+import type { JWTPayload } from 'jose'
+import { sha256 } from './discovery.ts'
 import {
   type ClientCertificate,
   PROOF_ALGORITHMS,
@@ -17,13 +18,6 @@ import { TokenRefusal } from './token-refusal.ts'
 export interface PresentedToken {
   readonly token: string
   readonly isDpop: boolean
-}
-
-/** Which proofs are accepted. */
-export interface PossessionRules {
-  readonly issuer: string
-  /** Undefined: no token that is bound to a key is accepted. */
-  readonly checkProof: ProofCheck | undefined
 }
 
 /** What is used of a TLS socket of Node.js. */
@@ -63,12 +57,13 @@ export function connectionCertificate(request: object): ClientCertificate {
  * A token that is bound to a key must come with a proof, and no other token may have the scheme `DPoP` (RFC 9449 §7.1, §7.2). One that is
  * bound to a certificate must come with it (RFC 8705 §3).
  *
+ * @param checkProof Undefined: no token that is bound to a key is accepted.
  * @throws {TokenRefusal}
  */
 export async function assertPossession(
   { cnf }: JWTPayload,
   { token, isDpop, request }: PresentedToken & { readonly request: ProvedRequest | undefined },
-  { issuer, checkProof }: PossessionRules,
+  { issuer, checkProof }: { readonly issuer: string; readonly checkProof: ProofCheck | undefined },
 ): Promise<void> {
   const refuse = (message: string, cause?: ProofProblem) =>
     new TokenRefusal(cause?.code ?? 'invalid_token', message, { issuer, algs: PROOF_ALGORITHMS, cause })
@@ -119,7 +114,7 @@ async function assertCertificate(
 async function thumbprintOf(certificate: ClientCertificate): Promise<string | undefined> {
   if (certificate === null || certificate === undefined || certificate.length === 0) return undefined
   const der = typeof certificate === 'string' ? derOf(certificate) : Uint8Array.from(certificate)
-  return base64url.encode(new Uint8Array(await crypto.subtle.digest('SHA-256', der)))
+  return await sha256(der)
 }
 
 function derOf(pem: string): Uint8Array<ArrayBuffer> {

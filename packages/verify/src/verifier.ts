@@ -1,16 +1,10 @@
 /**
  * Verifies the access tokens (RFC 9068) of an issuer for one service, and checks the scopes and roles that it requires.
  */
-import { base64url, errors, type JWTPayload, jwtVerify } from 'jose'
+import { base64url, errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
 import { createDiscovery, PLATFORM, parseIssuer, type Runtime } from './discovery.ts'
-import {
-  type ClientCertificate,
-  createProofCheck,
-  type DpopOptions,
-  type ProofCheck,
-  type ProvedRequest,
-} from './dpop-proof.ts'
-import { createJwksCache, type JwksCache, KeysUnavailable } from './jwks-cache.ts'
+import { type ClientCertificate, createProofCheck, type DpopOptions, type ProvedRequest } from './dpop-proof.ts'
+import { createJwksCache, type KeyFinder, KeysUnavailable } from './jwks-cache.ts'
 import { assertPossession, connectionCertificate, type PresentedToken, presentedToken } from './possession.ts'
 import { TokenRefusal } from './token-refusal.ts'
 
@@ -100,8 +94,8 @@ const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 /** @throws {TypeError} if an option is missing or has no valid value. */
 export function createVerifier(options: VerifierOptions, runtime: Runtime = PLATFORM): Verifier {
   const { audience, projectId = audience, fetch = globalThis.fetch, timeoutMillis = 5_000 } = options
-  const { clockToleranceSeconds = 5, jwksMaxAgeSeconds = 300, cooldownSeconds = 5 } = options
-  assertRange('clockToleranceSeconds', clockToleranceSeconds, [0, 300])
+  const { clockToleranceSeconds: clockTolerance = 5, jwksMaxAgeSeconds = 300, cooldownSeconds = 5 } = options
+  assertRange('clockToleranceSeconds', clockTolerance, [0, 300])
   assertRange('jwksMaxAgeSeconds', jwksMaxAgeSeconds, [1, 86_400])
   assertRange('cooldownSeconds', cooldownSeconds, [0, 3600])
   assertRange('timeoutMillis', timeoutMillis, [1, 60_000])
@@ -120,18 +114,14 @@ export function createVerifier(options: VerifierOptions, runtime: Runtime = PLAT
     runtime,
   )
   const checkProof = options.dpop === undefined ? undefined : createProofCheck(options.dpop, runtime)
-  const core = {
-    issuer,
-    audience,
-    projectId,
-    clockToleranceSeconds,
-    keys,
-    runtime,
-    checkProof,
-    certificateOf: options.clientCertificate ?? connectionCertificate,
-    admitted: new WeakMap(),
+  const { clientCertificate: certificateOf = connectionCertificate } = options
+  const check = async ({ token, isDpop }: PresentedToken, request?: ProvedRequest): Promise<AccessToken> => {
+    const currentDate = new Date(runtime.now())
+    const claims = await genuineClaims(token, { keys, issuer, audience, clockTolerance, currentDate })
+    await assertPossession(claims, { token, isDpop, request }, { issuer, checkProof })
+    return toAccessToken(claims, projectId)
   }
-  return verifierWith(core, options)
+  return verifierWith({ issuer, check, certificateOf, admitted: new WeakMap() }, options)
 }
 
 /** Of a request whose method and address are not known. */
@@ -150,14 +140,9 @@ function assertTexts(name: string, value: unknown): void {
 
 interface Core {
   readonly issuer: string
-  readonly audience: string
-  readonly projectId: string
-  readonly clockToleranceSeconds: number
-  readonly keys: JwksCache
-  readonly runtime: Runtime
-  /** Undefined: no bound token is accepted. */
-  readonly checkProof: ProofCheck | undefined
-  readonly certificateOf: (request: object) => ClientCertificate
+  /** Whether it is genuine, its sender's, and what it says. */
+  check(token: PresentedToken, request?: ProvedRequest): Promise<AccessToken>
+  certificateOf(request: object): ClientCertificate
   /** Beside the requests instead of on them: no type of a framework needs to be extended, and nothing else can write here. */
   readonly admitted: WeakMap<object, AccessToken>
 }
@@ -169,10 +154,8 @@ function verifierWith(core: Core, { requiredScopes = [], requiredRoles = [] }: R
   const strange = requiredScopes.find((scope) => !SCOPE.test(scope))
   if (strange !== undefined) throw new TypeError(`requiredScopes: ${JSON.stringify(strange)} is not a scope`)
 
-  const verifyWith = async ({ token, isDpop }: PresentedToken, request?: ProvedRequest): Promise<AccessToken> => {
-    const claims = await genuineClaims(token, core)
-    await assertPossession(claims, { token, isDpop, request }, core)
-    const accessToken = toAccessToken(claims, core.projectId)
+  const verifyWith: Core['check'] = async (token, request) => {
+    const accessToken = await core.check(token, request)
     const { scopes, roles } = accessToken
     if (!requiredScopes.every((scope) => scopes.includes(scope)))
       throw new TokenRefusal('insufficient_scope', 'the access token lacks a required scope', {
@@ -204,19 +187,21 @@ function verifierWith(core: Core, { requiredScopes = [], requiredRoles = [] }: R
   }
 }
 
-async function genuineClaims(token: string, core: Core): Promise<JWTPayload> {
-  const { issuer } = core
+interface ClaimsRules extends JWTVerifyOptions {
+  readonly keys: KeyFinder
+  readonly issuer: string
+}
+
+async function genuineClaims(token: string, { keys, ...expected }: ClaimsRules): Promise<JWTPayload> {
+  const { issuer } = expected
   if (token?.length > MAX_TOKEN_LENGTH)
     throw new TokenRefusal('invalid_token', 'the access token is too long', { issuer })
   if (!isCanonical(token)) throw new TokenRefusal('invalid_token', 'the access token is not valid', { issuer })
   try {
-    const { payload } = await jwtVerify(token, (header) => core.keys.keyFor(header), {
+    const { payload } = await jwtVerify(token, keys, {
+      ...expected,
       algorithms: ALGORITHMS,
       typ: 'at+jwt',
-      issuer,
-      audience: core.audience,
-      clockTolerance: core.clockToleranceSeconds,
-      currentDate: new Date(core.runtime.now()),
       requiredClaims: ['exp', 'iat', 'sub', 'client_id', 'jti'],
     })
     // The claims that are used below; jose checks that they are there.
