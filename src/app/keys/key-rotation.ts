@@ -6,14 +6,8 @@ import { DomainError } from '../../domain/errors.ts'
 import type { Actor } from '../../domain/identities/authority.ts'
 import { algorithmWarnings } from '../../domain/keys/algorithm-warnings.ts'
 import { algorithmOf } from '../../domain/keys/key-algorithm.ts'
-import {
-  type KeyRing,
-  planRevocation,
-  type Revocation,
-  type RevocationOptions,
-  revocationOf,
-  type SealedKeyPair,
-} from '../../domain/keys/key-ring.ts'
+import type { KeyRing, SealedKeyPair } from '../../domain/keys/key-ring.ts'
+import { planRevocation, type Revocation, type RevocationOptions, revocationOf } from '../../domain/keys/revocation.ts'
 import type { PlannedStep } from '../../domain/keys/rotation.ts'
 import { planRequestedRotation, type RequestedRotation, schedule } from '../../domain/keys/rotation-plan.ts'
 import { assertPolicy, changed, type RotationLimits, type RotationPolicy } from '../../domain/keys/rotation-policy.ts'

@@ -24,7 +24,6 @@ export type WebKeyConfig =
   | { readonly kind: 'ecdsa'; readonly curve: EcCurve }
   | { readonly kind: 'ed25519' }
 
-/** What signing and verifying with an algorithm need. */
 export type AlgorithmFacts = {
   /** Whether a signature takes tens of microseconds, and not hundreds or more. */
   readonly quick: boolean
@@ -48,7 +47,6 @@ export const KEY_ALGORITHMS = {
 /** A JWS `alg` that Keyturn signs with. */
 export type KeyAlgorithm = keyof typeof KEY_ALGORITHMS
 
-/** Every algorithm of the table, in its order. */
 export const KEY_ALGORITHM_NAMES = Object.keys(KEY_ALGORITHMS) as readonly KeyAlgorithm[]
 
 /** The kind of key that an instance starts with, and the default of the specification (Spec §2.3). */
@@ -95,7 +93,6 @@ export function configOf(algorithm: KeyAlgorithm, publicJwk: PublicJwk): WebKeyC
   return { kind: 'ed25519' }
 }
 
-/** Whether two configs make the same kind of key. */
 export function isSameConfig(a: WebKeyConfig, b: WebKeyConfig): boolean {
   if (a.kind === 'rsa' && b.kind === 'rsa') return a.bits === b.bits && a.hasher === b.hasher
   if (a.kind === 'ecdsa' && b.kind === 'ecdsa') return a.curve === b.curve

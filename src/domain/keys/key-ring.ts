@@ -4,9 +4,6 @@
  * Plans are pure. They say what has to change; a `KeyStore` stores it.
  */
 import { DomainError } from '../errors.ts'
-import { after } from '../time.ts'
-import { configOf, isSameConfig, type WebKeyConfig } from './key-algorithm.ts'
-import type { KeyRingStep } from './key-ring-step.ts'
 import { tooYoung, unknownToVerifiers } from './publication.ts'
 import {
   type ActiveWebKey,
@@ -17,7 +14,6 @@ import {
   type KeyPairFacts,
   publish,
   type RevokedWebKey,
-  revoke,
   type WebKey,
 } from './web-key.ts'
 
@@ -30,13 +26,22 @@ export interface SealedKeyPair extends KeyPairFacts {
   readonly sealedPrivateKey: string
 }
 
+export type KeyRingStep =
+  | { readonly kind: 'add'; readonly key: InitialWebKey; readonly sealedPrivateKey: string }
+  | { readonly kind: 'transition'; readonly key: WebKey }
+  | { readonly kind: 'remove'; readonly keyId: string }
+  /** The private key of an inactive key goes for good; the key stays published. */
+  | { readonly kind: 'destroy'; readonly keyId: string }
+  /** The key leaves the ring; a record of it stays. */
+  | { readonly kind: 'revoke'; readonly key: RevokedWebKey }
+
 /** The steps to store, in this order, and the result for the caller. */
 export interface KeyRingChange<T> {
   readonly steps: readonly KeyRingStep[]
   readonly result: T
 }
 
-/** What to do about activating a key that verifiers may not know yet (Spec §8). */
+/** What to do about a key that verifiers may not know yet (Spec §8). */
 export type ActivationGuard = 'warn' | 'enforce' | 'off'
 
 export interface ActivationRules {
@@ -61,11 +66,7 @@ export function activeKey(ring: KeyRing): ActiveWebKey | undefined {
   return ring.find((key) => key.state === 'active')
 }
 
-/**
- * Checks that there is room for one more key.
- *
- * @throws {DomainError} `web_key_limit_reached`.
- */
+/** @throws {DomainError} `web_key_limit_reached`. */
 export function assertRoom(ring: KeyRing, maxWebKeys: number): void {
   if (ring.length < maxWebKeys) return
   const help = ring.some(({ state }) => state === 'inactive')
@@ -77,11 +78,7 @@ export function assertRoom(ring: KeyRing, maxWebKeys: number): void {
   )
 }
 
-/**
- * Adds a new key in state initial (Spec §4.3 rule 1).
- *
- * @throws {DomainError} `web_key_limit_reached`.
- */
+/** Adds an initial key (Spec §4.3 rule 1). @throws {DomainError} `web_key_limit_reached`. */
 export function planCreation(
   ring: KeyRing,
   pair: SealedKeyPair,
@@ -92,7 +89,6 @@ export function planCreation(
   return { steps: [{ kind: 'add', key, sealedPrivateKey: pair.sealedPrivateKey }], result: key }
 }
 
-/** The initial keys that have no date of publication yet. */
 export function unpublishedKeys(ring: KeyRing): readonly InitialWebKey[] {
   return ring.filter((key) => key.state === 'initial').filter(({ publishedAt }) => publishedAt === null)
 }
@@ -101,8 +97,7 @@ export function unpublishedKeys(ring: KeyRing): readonly InitialWebKey[] {
  * Dates the publication of every initial key that has no date yet. The ring must have been read in a transaction of its own,
  * after the one that created them: what it has is committed, so every replica can read it from `now` on.
  *
- * Keys are created one at a time and dated all at once, so the order of creation is that of publication, undated keys last.
- * The result is the keys with their dates.
+ * @returns The result is the keys with their dates.
  */
 export function planPublication(
   ring: KeyRing,
@@ -115,8 +110,7 @@ export function planPublication(
 /**
  * Makes a key the one that signs; the one that signed becomes inactive in the same change (Spec §3).
  *
- * Activating the active key changes nothing. The demotion comes before the promotion, so that a store which checks
- * "at most one active" step by step never sees two.
+ * Activating the active key changes nothing. The demotion comes first: the database checks after each step that at most one is active.
  *
  * @throws {DomainError} `web_key_not_found`; `web_key_too_young` if the guard is `enforce` (Spec §8);
  * `web_key_private_key_destroyed` if an inactive key has none any more; `web_key_cannot_be_opened`.
@@ -126,7 +120,7 @@ export function planActivation(
   keyId: string,
   options: ActivationRules & Decryptability & { readonly now: Date },
 ): KeyRingChange<Activation> {
-  const key = find(ring, keyId)
+  const key = findKey(ring, keyId)
   if (key.state === 'active') return { steps: [], result: { key } }
   if (key.state === 'inactive' && !key.hasPrivateKey) {
     throw new DomainError(
@@ -148,11 +142,7 @@ export function planActivation(
   }
 }
 
-/**
- * Checks that a key can sign.
- *
- * @throws {DomainError} `web_key_cannot_be_opened`.
- */
+/** @throws {DomainError} `web_key_cannot_be_opened`. */
 export function assertDecryptable({ keyId }: Pick<WebKey, 'keyId'>, { undecryptable }: Decryptability): void {
   if (undecryptable?.has(keyId) !== true) return
   throw new DomainError(
@@ -180,7 +170,7 @@ export function takeOver(ring: KeyRing, promoted: ActiveWebKey): KeyRingStep[] {
  * @throws {DomainError} `web_key_not_found`; `web_key_active`; `web_key_not_inactive`.
  */
 export function planDeletion(ring: KeyRing, keyId: string, options: { readonly now: Date }): KeyRingChange<Date> {
-  const key = find(ring, keyId)
+  const key = findKey(ring, keyId)
   const metadata = { key_id: keyId }
   if (key.state === 'active') {
     throw new DomainError('web_key_active', `web key ${keyId} is active: activate another key first`, { metadata })
@@ -193,91 +183,8 @@ export function planDeletion(ring: KeyRing, keyId: string, options: { readonly n
   return { steps: [{ kind: 'remove', keyId }], result: options.now }
 }
 
-export interface Revocation {
-  readonly key: RevokedWebKey
-  /** The key that signs now. */
-  readonly active: ActiveWebKey | undefined
-  /** When the last copy of the key set that a verifier may still use has expired. */
-  readonly trustedUntil: Date
-}
-
-export interface RevocationOptions extends Decryptability {
-  readonly now: Date
-  /** How long clients may reuse the key set, in seconds. */
-  readonly jwksMaxAgeSeconds: number
-  /** A new key pair. It is not used if there is an initial key that can take over. */
-  readonly replacement: SealedKeyPair | undefined
-  /** The kind of key that the rotation policy wants. Without it, all kinds are alike. */
-  readonly config?: WebKeyConfig
-}
-
-/**
- * Stops trusting a key at once, in any state. If it was active, another key takes over in the same change: the first of
- *
- * 1. an initial key of the policy's kind that every verifier knows, because it has been published for the cache time,
- * 2. an initial key of another kind that every verifier knows: tokens that verify come before the kind that is wanted,
- * 3. an initial key of the policy's kind, and 4. of another, that some verifiers know,
- * 5. the replacement, which none of them knows yet.
- *
- * Among equals it is the oldest, which most verifiers know. An undecryptable key is skipped.
- *
- * @returns Undefined if a replacement is needed and none was given.
- * @throws {DomainError} `web_key_not_found`.
- */
-export function planRevocation(
-  ring: KeyRing,
-  keyId: string,
-  options: RevocationOptions,
-): KeyRingChange<Revocation> | undefined {
-  const { now, replacement } = options
-  const key = find(ring, keyId)
-  const revoked = revoke(key, now)
-  const steps: KeyRingStep[] = [{ kind: 'revoke', key: revoked }]
-  let active = activeKey(ring)
-  if (key.state === 'active') {
-    let successor = successorIn(ring, options)
-    if (successor === undefined) {
-      if (replacement === undefined) return undefined
-      successor = createWebKey(replacement, now)
-      steps.push({ kind: 'add', key: successor, sealedPrivateKey: replacement.sealedPrivateKey })
-    }
-    active = activate(successor, now)
-    steps.push({ kind: 'transition', key: active })
-  }
-  return { steps, result: { key: revoked, active, trustedUntil: trustedUntil(revoked, options) } }
-}
-
-/** The result of an earlier revocation, as of now. */
-export function revocationOf(
-  key: RevokedWebKey,
-  { ring, jwksMaxAgeSeconds }: { readonly ring: KeyRing; readonly jwksMaxAgeSeconds: number },
-): Revocation {
-  return { key, active: activeKey(ring), trustedUntil: trustedUntil(key, { jwksMaxAgeSeconds }) }
-}
-
-function trustedUntil({ revokedAt }: RevokedWebKey, rules: Pick<RevocationOptions, 'jwksMaxAgeSeconds'>): Date {
-  return after(revokedAt, rules.jwksMaxAgeSeconds)
-}
-
-function successorIn(
-  ring: KeyRing,
-  { now, jwksMaxAgeSeconds, config, undecryptable }: RevocationOptions,
-): InitialWebKey | undefined {
-  const candidates = ring
-    .filter((key) => key.state === 'initial')
-    .filter(({ keyId }) => undecryptable?.has(keyId) !== true)
-  const isKnown = (key: InitialWebKey) => unknownToVerifiers(key, { now, jwksMaxAgeSeconds }) === undefined
-  const isWanted = ({ algorithm, publicJwk }: InitialWebKey) =>
-    config === undefined || isSameConfig(configOf(algorithm, publicJwk), config)
-  return (
-    candidates.find((key) => isKnown(key) && isWanted(key)) ??
-    candidates.find(isKnown) ??
-    candidates.find(isWanted) ??
-    candidates[0]
-  )
-}
-
-function find(ring: KeyRing, keyId: string): WebKey {
+/** @throws {DomainError} `web_key_not_found`. */
+export function findKey(ring: KeyRing, keyId: string): WebKey {
   const key = ring.find((candidate) => candidate.keyId === keyId)
   if (key === undefined) {
     throw new DomainError('web_key_not_found', `there is no web key ${JSON.stringify(keyId)}`, {
@@ -288,10 +195,9 @@ function find(ring: KeyRing, keyId: string): WebKey {
 }
 
 /**
- * Removes a key that is not active, for clients that may delete initial keys and repeat a deletion. An initial key has signed nothing, so
- * verifiers lose nothing.
+ * Removes a key that is not active, for clients that may delete initial keys and repeat a deletion.
  *
- * @returns The result is the time of the removal, or undefined if there is no such key: it may have been removed before.
+ * @returns The result is the time of the removal, or undefined if there is no such key.
  * @throws {DomainError} `web_key_active`.
  */
 export function planDiscard(
@@ -303,4 +209,26 @@ export function planDiscard(
   if (key === undefined) return { steps: [], result: undefined }
   if (key.state === 'initial') return { steps: [{ kind: 'remove', keyId }], result: options.now }
   return planDeletion(ring, keyId, options)
+}
+
+/** The ring after the steps. A key that is added is younger than all others, so it comes last. */
+export function applySteps(ring: KeyRing, steps: readonly KeyRingStep[]): KeyRing {
+  return steps.reduce(applyStep, ring)
+}
+
+function applyStep(ring: KeyRing, step: KeyRingStep): KeyRing {
+  switch (step.kind) {
+    case 'add':
+      return [...ring, step.key]
+    case 'transition':
+      return ring.map((key) => (key.keyId === step.key.keyId ? step.key : key))
+    case 'destroy':
+      return ring.map((key) =>
+        key.keyId === step.keyId && key.state === 'inactive' ? { ...key, hasPrivateKey: false } : key,
+      )
+    case 'remove':
+      return ring.filter(({ keyId }) => keyId !== step.keyId)
+    case 'revoke':
+      return ring.filter(({ keyId }) => keyId !== step.key.keyId)
+  }
 }

@@ -5,15 +5,16 @@
 import { after, latest } from '../time.ts'
 import { algorithmOf, configOf, isSameConfig, type PublicJwk, type WebKeyConfig } from './key-algorithm.ts'
 import {
+  applySteps,
   assertDecryptable,
   assertRoom,
   type Decryptability,
   type KeyRing,
   type KeyRingChange,
+  type KeyRingStep,
   type SealedKeyPair,
   takeOver,
 } from './key-ring.ts'
-import { applySteps, type KeyRingStep } from './key-ring-step.ts'
 import { publishedFor } from './publication.ts'
 import {
   isRequested,

@@ -4,7 +4,7 @@
 import { DomainError } from '../errors.ts'
 import { DEFAULT_WEB_KEY_CONFIG, isSameConfig, type WebKeyConfig } from './key-algorithm.ts'
 
-/** The policy. Times are in whole seconds. */
+/** Times are in whole seconds. */
 export interface RotationPolicy {
   /** Whether keys rotate by themselves. */
   readonly enabled: boolean
@@ -45,7 +45,6 @@ export interface RotationTimes {
 
 const DAY = 86_400
 
-/** The longest time of a policy: ten years. */
 export const MAX_POLICY_SECONDS = 3650 * DAY
 
 /** A replica that reaches the database knows of a change within a second; twice that is on the safe side. */

@@ -25,7 +25,6 @@ export type RotationStep =
   | { readonly kind: 'destroy'; readonly keyId: string }
   | { readonly kind: 'delete'; readonly keyId: string }
 
-/** A thing to do and its time. */
 export interface PlannedStep {
   readonly at: Date
   readonly step: RotationStep
@@ -38,10 +37,8 @@ export interface PlannedStep {
 const MAX_QUIET_SECONDS = 3600
 
 /**
- * The steps that are known now, due or later, in order, without those that follow from them.
- *
- * Any replica can make the steps that are due (`at <= now`), in any order: a key that cannot be created must not delay the
- * destruction of a private key.
+ * The steps that are known now, due or later, in order, without those that follow from them. Any replica can make those that are due
+ * (`at <= now`), in any order: a key that cannot be created must not delay the destruction of a private key.
  */
 export function plannedSteps(
   rotation: Rotation,
@@ -71,7 +68,7 @@ export function blockedStep(rotation: Rotation, ring: KeyRing, limits: RotationL
   return creation(rotation, ring, { due, times: timesOf(rotation.policy, limits) })
 }
 
-/** The next thing to do, now or later; undefined if there is nothing until something changes. */
+/** Undefined if there is nothing to do until something changes. */
 export function nextStep(rotation: Rotation, ring: KeyRing, limits: RotationLimits): PlannedStep | undefined {
   return plannedSteps(rotation, ring, limits)[0]
 }

@@ -65,40 +65,23 @@ export function createWebKey(facts: KeyPairFacts, at: Date): InitialWebKey {
   return { keyId, algorithm, publicJwk, createdAt: at, publishedAt: null, state: 'initial' }
 }
 
-/**
- * Dates the publication of a key.
- *
- * @param at A time at which a replica has read the key from the database; must not lie before the creation date.
- */
+/** @param at A time at which a replica has read the key from the database. */
 export function publish(key: InitialWebKey, at: Date): InitialWebKey {
   return { ...key, publishedAt: at }
 }
 
-/**
- * Makes a key active. An inactive key may become active again, to roll back a rotation: it is still published, so verifiers
- * know it.
- *
- * @param at Becomes the activation date.
- */
+/** An inactive key may become active again, to roll back a rotation: it is still published, so verifiers know it. */
 export function activate(key: InitialWebKey | InactiveWebKey, at: Date): ActiveWebKey {
   const { keyId, algorithm, publicJwk, createdAt } = key
   return { keyId, algorithm, publicJwk, createdAt, state: 'active', activatedAt: at }
 }
 
-/**
- * Retires the key that has been signing until now. It stays published, so what it signed keeps verifying.
- *
- * @param at Becomes the deactivation date; must not lie before the activation date.
- */
+/** Retires the key that has been signing. It stays published, so what it signed keeps verifying. */
 export function deactivate(key: ActiveWebKey, at: Date): InactiveWebKey {
   return { ...key, state: 'inactive', deactivatedAt: at, hasPrivateKey: true }
 }
 
-/**
- * Stops trusting a key, in any state.
- *
- * @param at Becomes the revocation date.
- */
+/** Stops trusting a key, in any state. */
 export function revoke(key: WebKey, at: Date): RevokedWebKey {
   const { keyId, algorithm, publicJwk, createdAt } = key
   return {

@@ -11,8 +11,8 @@ import {
   planCreation,
   planDeletion,
   planPublication,
-  planRevocation,
 } from '../../../src/domain/keys/key-ring.ts'
+import { planRevocation } from '../../../src/domain/keys/revocation.ts'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
 import { createKeyStore } from '../../../src/storage/keys/key-store.ts'
 import type { Database } from '../../../src/storage/postgres/database.ts'

@@ -1,8 +1,7 @@
 /**
  * Applies the steps of a change, and refuses what a database with its constraints would refuse.
  */
-import type { KeyRing } from '../../../../src/domain/keys/key-ring.ts'
-import { applySteps as apply, type KeyRingStep } from '../../../../src/domain/keys/key-ring-step.ts'
+import { applySteps as apply, type KeyRing, type KeyRingStep } from '../../../../src/domain/keys/key-ring.ts'
 
 /** The ring after the steps. @throws {Error} at the first step that a store could not make. */
 export function applySteps(before: KeyRing, steps: readonly KeyRingStep[]): KeyRing {

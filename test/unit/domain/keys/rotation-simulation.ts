@@ -9,13 +9,13 @@ import { DomainError } from '../../../../src/domain/errors.ts'
 import type { WebKeyConfig } from '../../../../src/domain/keys/key-algorithm.ts'
 import {
   type KeyRing,
+  type KeyRingStep,
   planActivation,
   planCreation,
   planPublication,
-  planRevocation,
   type SealedKeyPair,
 } from '../../../../src/domain/keys/key-ring.ts'
-import type { KeyRingStep } from '../../../../src/domain/keys/key-ring-step.ts'
+import { planRevocation } from '../../../../src/domain/keys/revocation.ts'
 import { nextStep, plannedSteps, type Rotation, type RotationStep } from '../../../../src/domain/keys/rotation.ts'
 import { planRequestedRotation, planStep } from '../../../../src/domain/keys/rotation-plan.ts'
 import type { RotationLimits, RotationPolicy } from '../../../../src/domain/keys/rotation-policy.ts'

@@ -1,10 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import {
-  type KeyRing,
-  planRevocation,
-  type RevocationOptions,
-  type SealedKeyPair,
-} from '../../../../src/domain/keys/key-ring.ts'
+import type { KeyRing, SealedKeyPair } from '../../../../src/domain/keys/key-ring.ts'
+import { planRevocation, type RevocationOptions } from '../../../../src/domain/keys/revocation.ts'
 import {
   activate,
   createWebKey,
