@@ -10,7 +10,6 @@ import { eventually } from '../support/eventually.ts'
 import { checkHealth, watchHealth } from '../support/grpc-health.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import {
-  askOnce,
   aToken,
   beginStream,
   TestClients,
@@ -18,8 +17,6 @@ import {
   tokenRequestTo,
   untilClosed,
 } from '../support/stopping-server.ts'
-
-const BUSY_CLIENTS = 16
 
 const clients = new TestClients()
 let server: Keyturn | undefined
@@ -71,7 +68,7 @@ describe('a server that is told to stop', () => {
 
 describe('a server that drains', () => {
   /** Long enough for what is looked at while it drains, on a busy machine too. */
-  const env = { KEYTURN_DRAIN_SECONDS: '10' }
+  const env = { KEYTURN_DRAIN_SECONDS: '6' }
 
   it('is not ready at once, and serves on, old connections and new ones', async () => {
     const { running, request } = await start(env)
@@ -93,18 +90,6 @@ describe('a server that drains', () => {
     expect([answer.status, answer.headers.get('connection'), await answer.json()]).toEqual([200, 'close', aToken])
     await eventually(() => expect(watching.statuses).toEqual(['SERVING', 'NOT_SERVING']))
     await stopped
-    expect(running.output().stderr).toMatch(/"seconds":10.*draining/)
-  })
-
-  it('loses nothing of clients that ask all the time and go when an answer says so', async () => {
-    const { running, request } = await start(env)
-    const load = clients.keepAsking(request, BUSY_CLIENTS)
-    await eventually(() => expect(load.answers()).toBeGreaterThan(200))
-    const stopped = running.stop()
-    await load.sentAway
-    // Those that do not know of another place come back, and are served too.
-    await Promise.all(Array.from({ length: BUSY_CLIENTS }, () => askOnce(request)))
-    expect(load.failures).toEqual([])
-    await stopped
+    expect(running.output().stderr).toMatch(/"seconds":6.*draining/)
   })
 })

@@ -33,7 +33,7 @@ beforeAll(async () => {
       KEYTURN_DATABASE_URL: throughProxy.href,
       KEYTURN_MASTER_KEYS: generateMasterKey(),
       KEYTURN_METRICS_LISTEN: `127.0.0.1:${metricsPort}`,
-      KEYTURN_MAX_STALENESS: '10',
+      KEYTURN_MAX_STALENESS: '5',
     },
   })
   owner = await server.admin()

@@ -206,17 +206,6 @@ describeUnless(NOT_ROOT)('the package that root has installed without install sc
     expect(libraries).not.toContain('libpq.so.5')
   })
 
-  it('plays the demo for such a user on this Node.js too, after root has used it with a strict umask', async () => {
-    const own = { ...place, node: join(app, 'this-node') }
-    await mkdir(own.node)
-    // The user may not be able to reach that of the tests.
-    await copyFile(process.execPath, join(own.node, 'node'))
-    // npx would take the oldest one, which is a package here.
-    const program = 'node_modules/keyturn/src/cli/keyturn.js'
-    await run('sh', ['-c', `umask 077 && node ${program} master-key generate`], { ...own, user: root })
-    expect(stepsOf(await run('node', [program, 'demo'], own))).toEqual(STEPS)
-  })
-
   it('plays the demo for root, as whom PostgreSQL cannot run', async () => {
     expect(stepsOf(await run('npx', ['keyturn', 'demo'], { ...place, user: root }))).toEqual(STEPS)
   })

@@ -6,7 +6,13 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { freePort } from '../support/free-port.ts'
-import { type KeyturnProcess, removeFolder, runKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import {
+  type KeyturnProcess,
+  removeFolder,
+  runKeyturnInProcess,
+  startKeyturn,
+  temporaryFolder,
+} from '../support/keyturn.ts'
 import { createAuthority } from '../support/server-certificates.ts'
 
 const authority = createAuthority()
@@ -52,7 +58,10 @@ async function file(name: string, content: string): Promise<string> {
 
 /** What a command prints on standard output. */
 async function keyturn(at: KeyturnProcess, ...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await runKeyturn(args, { KEYTURN_DATA_DIR: at.dataDir, KEYTURN_CA_FILE: ca })
+  const { code, stdout, stderr } = await runKeyturnInProcess(args, {
+    KEYTURN_DATA_DIR: at.dataDir,
+    KEYTURN_CA_FILE: ca,
+  })
   expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: '' })
   return stdout.trim()
 }
@@ -97,7 +106,7 @@ it('is trusted by discovery, through the rotation of its keys and the revocation
   await keyturn(server, 'federation', 'issuers', 'refresh', iss)
   expect((await tokenRequest(first)).status).toBe(401)
   expect((await tokenRequest(second)).status).toBe(200)
-  const { code, stderr } = await runKeyturn(['federation', 'check', client, await file('first', first)], {
+  const { code, stderr } = await runKeyturnInProcess(['federation', 'check', client, await file('first', first)], {
     KEYTURN_DATA_DIR: server.dataDir,
   })
   expect({ code, stderr }).toEqual({
@@ -109,7 +118,9 @@ it('is trusted by discovery, through the rotation of its keys and the revocation
 
   // Without it the last good keys go on.
   await issuer.stop()
-  const refused = await runKeyturn(['federation', 'issuers', 'refresh', iss], { KEYTURN_DATA_DIR: server.dataDir })
+  const refused = await runKeyturnInProcess(['federation', 'issuers', 'refresh', iss], {
+    KEYTURN_DATA_DIR: server.dataDir,
+  })
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('cannot be reached (ECONNREFUSED)') })
   expect((await tokenRequest(second)).status).toBe(200)
   const shown = await keyturn(server, 'federation', 'issuers', 'show', iss)

@@ -19,7 +19,7 @@ import { identityOperations } from '../../support/identity-operations.ts'
 import { TEST_MACS } from '../../support/integrity.ts'
 import { change } from '../../support/seed.ts'
 
-const MAX_OPERATIONS = 60
+const MAX_OPERATIONS = 50
 const IDS = 3
 
 const NAMES = ['red', 'green', 'blue'] as const
@@ -99,7 +99,7 @@ export function describeIdentityModel(current: () => Database): void {
         expect(await db.selectFrom('audit_events').select('event_id').execute()).toHaveLength(changes)
         await expectTokensToFind(current(), model.access())
       })
-      await fc.assert(property, { numRuns: 5 })
+      await fc.assert(property, { numRuns: 3 })
     })
   })
 }

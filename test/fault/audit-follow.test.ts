@@ -6,10 +6,10 @@ import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
-import { generateMasterKey } from '../../../src/crypto/master-keys.ts'
-import { type Administration, administrationWith } from '../../support/administration.ts'
-import { eventually } from '../../support/eventually.ts'
-import { freePort } from '../../support/free-port.ts'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { type Administration, administrationWith } from '../support/administration.ts'
+import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
 import {
   collect,
   type Keyturn,
@@ -18,10 +18,10 @@ import {
   spawnKeyturn,
   startKeyturn,
   startKeyturnInProcess,
-} from '../../support/keyturn.ts'
-import { sharedPostgres } from '../../support/new-database.ts'
-import type { TestPostgres } from '../../support/postgres.ts'
-import { requestToken } from '../../support/web-key-client.ts'
+} from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
+import { requestToken } from '../support/web-key-client.ts'
 
 interface Line {
   readonly event: { readonly eventId: string; readonly action: string }
