@@ -61,31 +61,15 @@ export class TestClients {
     await once(session, 'remoteSettings')
     return session
   }
-
-  /** Several clients with one connection each, on which they ask again and again until an answer ends it. */
-  keepAsking(request: TokenRequest, count: number) {
-    const failures: unknown[] = []
-    let answers = 0
-    const ask = async (): Promise<void> => {
-      const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
-      this.add(agent)
-      for (let isOver = false; !isOver; answers += 1) isOver = await askOnce(request, agent)
-    }
-    const sentAway = Promise.all(
-      Array.from({ length: count }, () => ask().catch((error: unknown) => failures.push(error))),
-    )
-    return { failures, sentAway, answers: () => answers }
-  }
 }
 
-/** Sends it over HTTP/1.1. @returns Whether the answer ends the connection. */
-export async function askOnce({ url, form }: TokenRequest, agent = new http.Agent()): Promise<boolean> {
+/** Sends it over HTTP/1.1, and reads the token. */
+export async function askOnce({ url, form }: TokenRequest): Promise<void> {
   const headers = { 'content-type': FORM_TYPE, 'content-length': form.length }
-  const request = http.request(url, { method: 'POST', agent, headers })
+  const request = http.request(url, { method: 'POST', agent: false, headers })
   request.end(form)
   const [answer] = (await once(request, 'response')) as [http.IncomingMessage]
   expect(await json(answer)).toEqual(aToken)
-  return answer.headers.connection === 'close'
 }
 
 /** Begins it over HTTP/2. */
