@@ -10,12 +10,12 @@ import { type Webhook, WebhookState } from '../../gen/iam/event/v2/webhook_pb.js
 import { createAuditLog } from '../../src/storage/events/audit-log.ts'
 import type { Tables } from '../../src/storage/schema/tables.ts'
 import { type Administration, administrationOf, refusalOf } from '../support/administration.ts'
-import { wrongAsCloudEvent } from '../support/cloud-event.ts'
 import { eventually } from '../support/eventually.ts'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
 import { allEventsReadable } from '../support/readable-events.ts'
 import { createAuthority } from '../support/server-certificates.ts'
 import { startReceiver, status, verified, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import { wrongAsCloudEvent } from './cloud-event.ts'
 
 const authority = createAuthority()
 const caCertificates = authority.cert

@@ -105,40 +105,4 @@ describeConsole('the console for everyone', (test) => {
     expect(faults).toEqual([])
     await close()
   })
-
-  it('creates and activates a key with the keyboard alone', async () => {
-    const { page } = test
-    const press = (key: string) => page.keyboard.press(key)
-    const focused = () =>
-      page.evaluate('document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent')
-    const tabTo = async (name: RegExp) => {
-      for (let count = 0; count < 60; count++) {
-        if (name.test(String(await focused()))) return
-        await press('Tab')
-      }
-      throw new Error(`${name} cannot be reached`)
-    }
-    await visit(page, ['/keys', 'What happens next'])
-    await tabTo(/^Skip to the content/)
-    await press('Enter')
-    expect(await focused()).toBe('Keys')
-    await tabTo(/^Create key$/)
-    await press('Enter')
-    await page.getByRole('dialog').waitFor()
-    await tabTo(/^Create key$/)
-    await press('Enter')
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
-    await page.locator('button:focus', { hasText: 'Create key' }).waitFor()
-    await page.getByRole('button', { name: /^Activate key/ }).waitFor()
-    await tabTo(/^Activate key/)
-    await press('Space')
-    await page.getByRole('dialog').waitFor()
-    await press('Escape')
-    await page.locator('button:focus', { hasText: 'Activate' }).waitFor()
-    await press('Space')
-    await page.getByRole('dialog').waitFor()
-    await tabTo(/^Activate$/)
-    await press('Enter')
-    await page.getByText(/signs all new tokens\. Verifiers may not know it/).waitFor()
-  })
 })

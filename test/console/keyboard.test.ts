@@ -1,4 +1,4 @@
-import { expect, it } from '@jest/globals'
+import { beforeAll, expect, it } from '@jest/globals'
 import { eventually } from '../support/eventually.ts'
 import { describeConsole } from './console-tests.ts'
 
@@ -63,7 +63,13 @@ describeConsole('the console with the keyboard alone', (test) => {
     await dialog().waitFor({ state: 'detached' })
   }
 
-  it('creates a project and a user in it', async () => {
+  beforeAll(async () => {
+    const { projects } = await test.owner.projects.listProjects({})
+    const { projectId } = projects[0]!
+    await test.owner.users.createServiceUser({ projectId, name: 'invoices', clientCredentialsEnabled: true })
+  })
+
+  it('creates a project and a user, gives it a secret that is shown once, and finds that in the audit trail', async () => {
     await goTo('Projects')
     await open('Create project')
     await type('shop')
@@ -76,9 +82,7 @@ describeConsole('the console with the keyboard alone', (test) => {
     await press('Enter')
     await heading('checkout')
     await isClosed()
-  })
 
-  it('gives the user a secret, which is shown once, and is back at the button', async () => {
     await test.page.getByRole('button', { name: 'Generate secret' }).waitFor()
     await open('Generate secret')
     await stepTo('Generate')
@@ -94,9 +98,7 @@ describeConsole('the console with the keyboard alone', (test) => {
     await press('Enter')
     await isClosed()
     await isFocused('Generate secret')
-  })
 
-  it('filters the audit trail', async () => {
     await goTo('Audit trail')
     await test.page.getByRole('row').filter({ hasText: 'GenerateClientSecret' }).waitFor()
     await stepTo('Actor')
@@ -120,17 +122,17 @@ describeConsole('the console with the keyboard alone', (test) => {
   it('gets a token, and is back at the button', async () => {
     await goTo('Tokens')
     await open('Get a token')
-    await type('checkout')
-    await dialog().getByText('This is checkout.').waitFor()
+    await type('invoices')
+    await dialog().getByText('This is invoices.').waitFor()
     await press('Enter')
     await isClosed()
     await isFocused('Get a token')
-    await test.page.getByText('A new access token of checkout').waitFor()
+    await test.page.getByText('A new access token of invoices').waitFor()
   })
 
   it('answers the question about what was entered, and is back where it was entered', async () => {
     await goTo('Service users')
-    await test.page.getByRole('link', { name: 'checkout' }).waitFor()
+    await test.page.getByRole('link', { name: 'invoices' }).waitFor()
     await open('Create user')
     await type('draft')
     await press('Escape')

@@ -1,8 +1,7 @@
-import { expect, it } from '@jest/globals'
+import { beforeAll, expect, it } from '@jest/globals'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
 import { administrationWith } from '../support/administration.ts'
-import { newCode } from '../support/console-browser.ts'
 import type { Robot } from '../support/oauth-instance.ts'
 import { signIn } from './browser.ts'
 import { describeConsole } from './console-tests.ts'
@@ -11,16 +10,18 @@ describeConsole('the console while things change', (test) => {
   const administrationBy = async (robot: Robot) =>
     administrationWith(test.server, await test.instance.accessToken(robot, SERVICE_AUDIENCE_SCOPE))
 
+  beforeAll(() => test.owner.projects.createProject({ name: 'warehouse' }))
+
   it('shows to two browsers what either of them changes', async () => {
     const other = await signIn(test.browser, test.server, { user: test.owner })
     await test.console.goTo('/projects')
     await other.goTo('/projects')
     await other.page.getByRole('button', { name: 'Create project' }).click()
-    await other.page.getByLabel('Name').fill('warehouse')
+    await other.page.getByLabel('Name').fill('store')
     await other.page.getByRole('dialog').getByRole('button', { name: 'Create project' }).click()
-    await other.page.getByRole('heading', { name: 'warehouse' }).waitFor()
-    await test.page.getByRole('link', { name: 'warehouse' }).waitFor()
-    await test.page.getByRole('link', { name: 'warehouse' }).click()
+    await other.page.getByRole('heading', { name: 'store' }).waitFor()
+    await test.page.getByRole('link', { name: 'store' }).waitFor()
+    await test.page.getByRole('link', { name: 'store' }).click()
     await test.page.getByLabel('New role').fill('reader')
     await test.page.getByLabel('New role').press('Enter')
     await other.page.getByRole('listitem').getByText('reader').waitFor()
@@ -67,47 +68,6 @@ describeConsole('the console while things change', (test) => {
     await viewer.close()
   })
 
-  it('offers what its user may do now, although the answer about what it might do before comes later', async () => {
-    const robot = await test.instance.addRobot({ instanceRoles: ['IAM_OWNER'] })
-    const viewer = await signIn(test.browser, test.server, { user: await administrationBy(robot) })
-    const button = viewer.page.getByRole('button', { name: 'Create key' })
-    await button.waitFor()
-    const answered = Promise.withResolvers<void>()
-    const [read, superseded] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    let asked = 0
-    await viewer.page.route('**/console/session', async (route) => {
-      asked += 1
-      if (asked === 1) {
-        const response = await route.fetch()
-        read.resolve()
-        await superseded.promise
-        await route.fulfill({ response })
-        answered.resolve()
-      } else {
-        superseded.resolve()
-        await answered.promise
-        await route.continue()
-      }
-    })
-    await test.owner.projects.createProject({ name: 'asks-for-rights' })
-    await read.promise
-    await test.owner.users.setInstanceRoles({ userId: robot.userId, instanceRoles: [InstanceRole.IAM_OWNER_VIEWER] })
-    await button.waitFor({ state: 'detached' })
-    await viewer.close()
-  })
-
-  it('takes a sign-in link that is opened in the tab of another user', async () => {
-    const robot = await test.instance.addRobot({ instanceRoles: ['IAM_OWNER_VIEWER'] })
-    const { page, goTo, close } = await signIn(test.browser, test.server, { user: test.owner })
-    await page.getByRole('button', { name: 'Create key' }).click()
-    await goTo(`code=${await newCode(await administrationBy(robot))}`)
-    await page.getByRole('button', { name: 'Create key' }).waitFor({ state: 'detached' })
-    await page.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
-    expect(page.url()).toBe(`${test.server.baseUrl}/console/`)
-    expect(await page.getByRole('dialog').count()).toBe(0)
-    await close()
-  })
-
   it('says which requests a person caused, because only those keep the session in use', async () => {
     const kinds = (path: string) =>
       requests.filter(({ url }) => url.endsWith(path)).map(({ headers }) => headers['x-keyturn-console'])
@@ -122,13 +82,6 @@ describeConsole('the console while things change', (test) => {
     // A change of an earlier test may be noticed only now.
     expect(new Set(later)).toEqual(new Set(['background']))
     expect(new Set(kinds('/GetInstance'))).toEqual(new Set(['background']))
-  })
-
-  it('loads again what failed to load once', async () => {
-    await test.page.route('**/ListProjects', (route) => route.fulfill({ status: 503 }), { times: 1 })
-    await test.console.goTo('/keys')
-    await test.console.goTo('/projects')
-    await test.page.getByRole('link', { name: 'warehouse' }).waitFor()
   })
 
   it('shows what it loads, also if the instance changes during each load', async () => {

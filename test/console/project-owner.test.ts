@@ -110,12 +110,4 @@ describeConsole('the console of a user with a limited role', (test) => {
     expect(faults).toEqual([])
     await close()
   })
-
-  it('lets a key operator manage keys', async () => {
-    const { page, faults, close } = await signedIn({ instanceRole: InstanceRole.IAM_KEY_OPERATOR })
-    await page.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
-    await page.getByRole('button', { name: 'Create key' }).waitFor()
-    expect(faults).toEqual([])
-    await close()
-  })
 })

@@ -44,10 +44,7 @@ describeConsole('a token in the console', (test) => {
 
   it.each([
     ['a date after all dates', `{"sub":"late","exp":${8.64e12 + 1}}`],
-    ['a number that is no date', '{"sub":"huge","exp":1e300}'],
-    ['a number without an end', '{"sub":"endless","exp":1e999}'],
     ['a value that is nested deeply', `{"sub":"deep","a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`],
-    ['a date before all dates', '{"sub":"early","nbf":-1e300}'],
   ])('is shown with %s, and without parts of the token before', async (_, claims) => {
     const [card, input] = [test.page.getByRole('region', { name: 'Claims' }), test.page.getByLabel('Access token')]
     await paste(test.owner.token)
@@ -56,21 +53,6 @@ describeConsole('a token in the console', (test) => {
     await card.getByText(JSON.parse(claims.replace(/"a":.*/, '"a":0}')).sub, { exact: true }).waitFor()
     await verdict('no').waitFor()
     expect(await card.getByText('client_id').count()).toBe(0)
-  })
-
-  it('is verified again when its time comes', async () => {
-    await paste(tokenOf(JSON.stringify({ nbf: Math.ceil(Date.now() / 1000) + 3 })))
-    await test.page.getByText('Not before has not come').waitFor()
-    await test.page.getByText('Not before has not come').waitFor({ state: 'detached' })
-  })
-
-  it('fits into a narrow window', async () => {
-    const size = test.page.viewportSize()!
-    await test.page.setViewportSize({ width: 360, height: 800 })
-    await paste(test.owner.token)
-    await verdict('yes').waitFor()
-    expect(await test.page.evaluate('document.documentElement.scrollWidth')).toBe(360)
-    await test.page.setViewportSize(size)
   })
 
   it('is shown as refused by Keyturn as soon as it is revoked, and what accepts it still', async () => {
@@ -123,7 +105,7 @@ describeConsole('a token in the console', (test) => {
     await dialog.getByRole('button', { name: 'Cancel' }).click()
   })
 
-  it.each(['RSA 2048, SHA-256 (RS256)', 'ECDSA P-256 (ES256)', 'ECDSA P-521 (ES512)', 'Ed25519 (EdDSA)'])(
+  it.each(['RSA 2048, SHA-256 (RS256)', 'ECDSA P-256 (ES256)', 'Ed25519 (EdDSA)'])(
     'verifies with a key of the kind %s',
     async (kind) => {
       await test.console.goTo('/keys')

@@ -21,7 +21,7 @@ describeConsole(
       await dialog().waitFor({ state: 'detached' })
     }
 
-    it('are trusted by discovery, and show why their keys cannot be fetched until they can', async () => {
+    it('are trusted, changed and deleted, and say at each step how fetching their keys goes and whose JWTs count', async () => {
       issuer = await startHttpsIssuer(authority)
       await test.console.goTo('/issuers')
       await test.page.getByText('No issuer is trusted').waitFor()
@@ -37,9 +37,7 @@ describeConsole(
       await test.page.getByRole('table', { name: 'Public keys' }).getByText('first').waitFor()
       await test.page.getByText(/^fetched /).waitFor()
       expect(await test.page.getByText('The last fetch failed').count()).toBe(0)
-    })
 
-    it('say that keys are used on after a fetch that failed', async () => {
       issuer.answer('/jwks', json({}, {}, 500))
       await button('Fetch keys now').click()
       await test.page.getByText('last fetch failed', { exact: true }).waitFor()
@@ -48,9 +46,7 @@ describeConsole(
       issuer.publish(key)
       await button('Fetch keys now').click()
       await test.page.getByText('last fetch failed', { exact: true }).waitFor({ state: 'detached' })
-    })
 
-    it('are changed in what was changed, with a warning only when keys count no more', async () => {
       const warning = () => dialog().getByText('The keys before count no more')
       await button('Change').click()
       await dialog().getByLabel('Longest lifetime of its JWTs', { exact: true }).fill('2')
@@ -68,9 +64,7 @@ describeConsole(
       expect(await trusted()).toMatchObject([
         { maxLifetimeSeconds: 7200, keys: { source: { case: 'jwksUrl' }, caCertificates: authority.cert } },
       ])
-    })
 
-    it('are refused in the words of the API, and no private key is sent', async () => {
       await test.console.goTo('/issuers')
       await button('Trust issuer').click()
       await dialog().getByLabel('Issuer', { exact: true }).fill(issuer.url)
@@ -85,9 +79,7 @@ describeConsole(
       expect(await dialog().getByRole('button', { name: 'Trust issuer' }).isDisabled()).toBe(true)
       await dialog().getByRole('button', { name: 'Cancel' }).click()
       expect(await trusted()).toHaveLength(1)
-    })
 
-    it('stand behind the identities of a user, with the claims that a JWT must have', async () => {
       const robot = await test.instance.addRobot()
       await test.console.goTo(`/users/${robot.userId}`)
       const identities = test.page.getByRole('region', { name: 'Federated identities' })
@@ -114,9 +106,7 @@ describeConsole(
       }
       expect(await answerTo({ ref: 'refs/heads/main' })).toBe(200)
       expect(await answerTo({ ref: 'refs/heads/other' })).toBe(401)
-    })
 
-    it('are deleted with the identities that name them', async () => {
       await test.page
         .getByRole('region', { name: 'Federated identities' })
         .getByRole('link', { name: issuer.url })

@@ -9,8 +9,8 @@ import { eventually } from '../support/eventually.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { freePort } from '../support/postgres.ts'
 import { type Family, parsePrometheusText, type Sample } from '../support/prometheus-text.ts'
-import { referencesOf } from '../support/promql.ts'
 import { requestToken, webKeyClient } from '../support/web-key-client.ts'
+import { referencesOf } from './promql.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const read = (name: string) => readFileSync(join(ROOT, name), 'utf8')

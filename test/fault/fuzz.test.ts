@@ -46,7 +46,7 @@ const FAULTS = ['internal', 'unknown', 'data_loss']
 const GRPC_FAULTS = ['2', '13', '15']
 
 /** A URL that an accident has happened to may name any host. */
-const LOOPBACK_ONLY = `--import=${new URL('../support/loopback-only.ts', import.meta.url).href}`
+const LOOPBACK_ONLY = `--import=${new URL('./loopback-only.ts', import.meta.url).href}`
 
 let server: KeyturnProcess | undefined
 let receiver: WebhookReceiver | undefined

@@ -15,10 +15,10 @@ import { collectGarbage, INSPECTABLE } from '../support/held-memory.ts'
 import { type KeyturnProcess, removeFolder, startKeyturn } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
-import { contentKeyOf, findInMemory, keyInMemory } from '../support/process-memory.ts'
 import type { Secret } from '../support/secret-search.ts'
 import { itUnless, NOT_LINUX } from '../support/unless.ts'
 import { requestToken } from '../support/web-key-client.ts'
+import { contentKeyOf, findInMemory, keyInMemory } from './process-memory.ts'
 
 const onLinux = itUnless(NOT_LINUX)
 const masterKey = generateMasterKey()

@@ -11,9 +11,9 @@ import {
   runKeyturnInProcess,
   temporaryFolder,
 } from '../support/keyturn.ts'
-import { expectChangesToSurvive } from '../support/killed-server.ts'
 import { ED25519, expectSameAfterStop, login, RestartedServer, verify } from '../support/restarted-server.ts'
 import { requestToken, webKeyClient } from '../support/web-key-client.ts'
+import { expectChangesToSurvive } from './killed-server.ts'
 
 let site: RestartedServer
 /** What runs, in all tests of the file. */

@@ -14,10 +14,10 @@ import { createFederationStore } from '../../../src/storage/federation/federatio
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
 import type { Database } from '../../../src/storage/postgres/database.ts'
 import { anEntry } from '../../support/audit-entry.ts'
-import { identityOperations } from '../../support/identity-operations.ts'
 import { TEST_MACS } from '../../support/integrity.ts'
 import { keyOperations } from '../../support/key-operations.ts'
 import { newKeyPair } from '../../support/keys.ts'
+import { identityOperations } from './identity-operations.ts'
 
 const ANY: IdentityChanges = { kind: 'any' }
 

@@ -14,10 +14,10 @@ import type { Revision } from '../../../src/domain/revision.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
 import type { Database } from '../../../src/storage/postgres/database.ts'
-import { createIdentityModel, type ModelAccess, type Outcome } from '../../support/identity-model.ts'
-import { identityOperations } from '../../support/identity-operations.ts'
 import { TEST_MACS } from '../../support/integrity.ts'
 import { change } from '../../support/seed.ts'
+import { createIdentityModel, type ModelAccess, type Outcome } from './identity-model.ts'
+import { identityOperations } from './identity-operations.ts'
 
 const MAX_OPERATIONS = 50
 const IDS = 3

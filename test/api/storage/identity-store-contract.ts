@@ -7,9 +7,9 @@ import { createAuditLog } from '../../../src/storage/events/audit-log.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
 import type { Database } from '../../../src/storage/postgres/database.ts'
-import { identityOperations } from '../../support/identity-operations.ts'
 import { TEST_MACS } from '../../support/integrity.ts'
 import { type SeededProject, seedProject, seedUser } from '../../support/seed.ts'
+import { identityOperations } from './identity-operations.ts'
 
 const EVERYTHING = { from: null, to: null, actor: null, resource: null }
 

@@ -8,9 +8,9 @@ import { TEST_MACS } from '../../support/integrity.ts'
 import { keyOperations } from '../../support/key-operations.ts'
 import { createRecordingLog } from '../../support/log.ts'
 import { sharedPostgres } from '../../support/new-database.ts'
-import { type PgBouncer, startPgBouncer, WITHOUT_PGBOUNCER } from '../../support/pgbouncer.ts'
 import type { TestPostgres } from '../../support/postgres.ts'
 import { describeUnless } from '../../support/unless.ts'
+import { type PgBouncer, startPgBouncer, WITHOUT_PGBOUNCER } from './pgbouncer.ts'
 import { describeLockedChanges } from './store-contract.ts'
 
 describeUnless(WITHOUT_PGBOUNCER)('pgbouncer in transaction mode', () => {

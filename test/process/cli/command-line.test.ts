@@ -13,9 +13,9 @@ import { eventually } from '../../support/eventually.ts'
 import { removeFolder, runKeyturn, spawnKeyturn, temporaryFolder } from '../../support/keyturn.ts'
 import { sharedPostgres } from '../../support/new-database.ts'
 import type { TestPostgres } from '../../support/postgres.ts'
-import { CONTROL_C, CONTROL_D, NO_TERMINAL, runAtTerminal } from '../../support/pseudo-terminal.ts'
 import { openTerminal, type Terminal } from '../../support/terminal.ts'
 import { itUnless } from '../../support/unless.ts'
+import { CONTROL_C, CONTROL_D, NO_TERMINAL, runAtTerminal } from './pseudo-terminal.ts'
 
 const MAIN = join(import.meta.dirname, '../../../src/cli/keyturn.js')
 

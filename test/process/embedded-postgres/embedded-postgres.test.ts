@@ -16,9 +16,9 @@ import { createRecordingLog, type RecordingLog } from '../../support/log.ts'
 import { makeSchema } from '../../support/make-schema.ts'
 import { isRunning } from '../../support/proc.ts'
 import { startWorker, type Worker } from '../../support/processes.ts'
-import { queryEmbedded } from '../../support/query-embedded.ts'
 import { processesOn, serverAmong, shellsAmong } from '../../support/server-processes.ts'
 import { describeUnless, itUnless, NOT_LINUX, NOT_ROOT } from '../../support/unless.ts'
+import { queryEmbedded } from './query-embedded.ts'
 
 /** On Linux the path of the socket is longer than the system allows. */
 const FOLDER = NOT_LINUX === undefined ? 'x'.repeat(200) : 'data'

@@ -2,7 +2,7 @@
  * Runs SQL in the embedded database that works on a folder, on a connection of its own.
  */
 import pg from 'pg'
-import { socketAddress } from '../../src/embedded-postgres/socket.ts'
+import { socketAddress } from '../../../src/embedded-postgres/socket.ts'
 
 /** @param folder The database folder, in which the socket is. */
 export async function queryEmbedded<Row extends pg.QueryResultRow>(folder: string, text: string): Promise<Row[]> {

@@ -1,5 +1,5 @@
 /**
- * Makes key pairs and signs in a process of its own (`key-device.ts`). What stands in the place of the sealed private key is
+ * Makes key pairs and signs in a process of its own (`device-worker.ts`). What stands in the place of the sealed private key is
  * the name of the key in that process.
  */
 import { fork } from 'node:child_process'
@@ -39,7 +39,7 @@ const SCHEME = 'device:'
 
 /** Starts a device. Stop it in `afterAll`. */
 export function startKeyDevice(): KeyDevice {
-  const child = fork(new URL('key-device.ts', import.meta.url), { execArgv: [], serialization: 'advanced' })
+  const child = fork(new URL('device-worker.ts', import.meta.url), { execArgv: [], serialization: 'advanced' })
   const exited = once(child, 'exit')
   const waiting = new Map<number, (reply: DeviceReply) => void>()
   child.on('message', (reply: DeviceReply) => waiting.get(reply.id)?.(reply))

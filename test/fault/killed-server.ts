@@ -3,8 +3,8 @@
  */
 import { expect } from '@jest/globals'
 import { State } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
-import type { KeyturnProcess } from './keyturn.ts'
-import { ED25519, login } from './restarted-server.ts'
+import type { KeyturnProcess } from '../support/keyturn.ts'
+import { ED25519, login } from '../support/restarted-server.ts'
 
 const CHANGES_PER_ROUND = 15
 

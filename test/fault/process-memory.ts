@@ -3,7 +3,7 @@
  */
 import { createDecipheriv, type KeyObject } from 'node:crypto'
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
-import type { Secret } from './secret-search.ts'
+import type { Secret } from '../support/secret-search.ts'
 
 const PAGE = 4096
 /** One entry of /proc/PID/pagemap for each page. Its highest bits say whether the page is in memory or in swap. */

@@ -5,7 +5,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 
-const MAIN = join(import.meta.dirname, '../../src/cli/keyturn.js')
+const MAIN = join(import.meta.dirname, '../../../src/cli/keyturn.js')
 
 /** Why there is no terminal on this machine; undefined if there can be one. */
 export const NO_TERMINAL = /util-linux/.test(spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout ?? '')

@@ -1,16 +1,16 @@
 /**
  * What the use cases do with projects and service users, without them: the domain's moves run on the real store.
  */
-import * as credentials from '../../src/domain/identities/credential.ts'
-import type { InstanceRole } from '../../src/domain/identities/permission.ts'
-import * as projects from '../../src/domain/identities/project.ts'
-import * as users from '../../src/domain/identities/service-user.ts'
-import type { Change } from '../../src/domain/ports/identities.ts'
-import type { ChangeMoment } from '../../src/domain/time.ts'
-import { createIdentityStore } from '../../src/storage/identities/identity-store.ts'
-import type { Database } from '../../src/storage/postgres/database.ts'
-import { anEntry } from './audit-entry.ts'
-import { TEST_MACS } from './integrity.ts'
+import * as credentials from '../../../src/domain/identities/credential.ts'
+import type { InstanceRole } from '../../../src/domain/identities/permission.ts'
+import * as projects from '../../../src/domain/identities/project.ts'
+import * as users from '../../../src/domain/identities/service-user.ts'
+import type { Change } from '../../../src/domain/ports/identities.ts'
+import type { ChangeMoment } from '../../../src/domain/time.ts'
+import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
+import type { Database } from '../../../src/storage/postgres/database.ts'
+import { anEntry } from '../../support/audit-entry.ts'
+import { TEST_MACS } from '../../support/integrity.ts'
 
 type Project = projects.Project
 type ServiceUser = users.ServiceUser
