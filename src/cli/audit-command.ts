@@ -13,7 +13,7 @@ import {
   type FollowedAuditEvent,
   FollowedAuditEventSchema,
 } from '../../gen/iam/audit/v2/audit_service_pb.js'
-import { backoffMillis } from '../domain/backoff.ts'
+import { backoffMillis } from '../domain/time.ts'
 import type { Api } from './api.ts'
 import { command } from './commands.ts'
 import { ConnectionError } from './connection/connection-failure.ts'

@@ -2,8 +2,8 @@
  * `keyturn token`: an access token for the credentials of a file.
  */
 import { Command, InvalidArgumentError } from 'commander'
+import { isUuid } from '../domain/identifiers.ts'
 import { projectAudienceScope, SERVICE_AUDIENCE_SCOPE } from '../domain/identities/token-grant.ts'
-import { isUuid } from '../domain/uuid.ts'
 import { findTarget } from './connection/target.ts'
 import { requestTokenOf } from './connection/token-request.ts'
 import type { Io } from './io.ts'

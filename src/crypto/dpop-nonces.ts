@@ -4,7 +4,7 @@
  * A nonce is not a secret and not random, and need not be: it shows that the proof was made after the nonce was handed out.
  */
 import { createHmac, createSecretKey } from 'node:crypto'
-import { NONCE_SECONDS } from '../domain/identities/dpop.ts'
+import { NONCE_SECONDS } from '../domain/identities/token-binding.ts'
 import type { DpopNonces } from '../domain/integrity.ts'
 import { isSame } from './secrets.ts'
 

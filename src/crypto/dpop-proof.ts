@@ -7,7 +7,12 @@
 import { type CompactJWSHeaderParameters, errors, type JWTPayload, jwtVerify } from 'jose'
 import { isCompactJws } from '../domain/compact-jws.ts'
 import { DomainError } from '../domain/errors.ts'
-import { CLOCK_TOLERANCE_SECONDS, DPOP_ALGORITHMS, type DpopProof, invalidProof } from '../domain/identities/dpop.ts'
+import {
+  CLOCK_TOLERANCE_SECONDS,
+  DPOP_ALGORITHMS,
+  type DpopProof,
+  invalidProof,
+} from '../domain/identities/token-binding.ts'
 import type { PublicJwk } from '../domain/keys/key-algorithm.ts'
 import type { DpopProofVerifier } from '../domain/ports/verification.ts'
 import { thumbprint } from './public-key-macs.ts'

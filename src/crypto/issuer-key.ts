@@ -5,7 +5,7 @@
 import { X509Certificate } from 'node:crypto'
 import { createLocalJWKSet, errors } from 'jose'
 import { DomainError } from '../domain/errors.ts'
-import type { IssuerKey } from '../domain/federation/issuer-keys.ts'
+import type { IssuerKey } from '../domain/federation/trusted-issuer.ts'
 import type { KeyFinder } from './federated-token.ts'
 import { parsePublicJwk, parseUserKeys, readUserKeys } from './user-key.ts'
 

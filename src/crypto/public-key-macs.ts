@@ -5,7 +5,7 @@
  */
 import { createHmac, hash } from 'node:crypto'
 import type { SignInLink } from '../domain/console/sign-ins.ts'
-import type { IssuerKey } from '../domain/federation/issuer-keys.ts'
+import type { IssuerKey } from '../domain/federation/trusted-issuer.ts'
 import type { CodedRows, PublicKeyMacs } from '../domain/integrity.ts'
 import type { PublicJwk } from '../domain/keys/key-algorithm.ts'
 import type { KeyPairFacts } from '../domain/keys/web-key.ts'

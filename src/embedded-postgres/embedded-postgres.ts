@@ -4,9 +4,9 @@
  */
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { backoffMillis } from '../domain/backoff.ts'
 import { LogThrottle } from '../domain/log-throttle.ts'
 import type { Log } from '../domain/ports/runtime.ts'
+import { backoffMillis } from '../domain/time.ts'
 import { lockDataDirectory } from './data-directory.ts'
 import { DATABASE_FOLDER, type Makers, prepareDatabaseFolder } from './database-folder.ts'
 import { markerOf, stopOrphans } from './orphans.ts'

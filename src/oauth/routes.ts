@@ -3,8 +3,8 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { KeySnapshot } from '../app/keys/live-key-ring.ts'
-import { isUnchanged } from '../domain/entity-tag.ts'
-import type { HeaderList } from '../domain/header-list.ts'
+import type { HeaderList } from '../domain/http-headers.ts'
+import { isUnchanged } from '../domain/http-headers.ts'
 import { discoveryDocument, protectedResourceDocument } from './documents/discovery.ts'
 import { keySetOf, type PublishedDocument, publishDocument } from './documents/jwks.ts'
 import type { ClientEndpoint, DOCUMENT_PATHS } from './endpoints.ts'

@@ -7,7 +7,7 @@
 import { type CompactVerifyGetKey, createRemoteJWKSet, customFetch } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { DomainError } from '../domain/errors.ts'
-import { type FetchedKeys, type IssuerKey, isSameSet } from '../domain/federation/issuer-keys.ts'
+import { type FetchedKeys, type IssuerKey, isSameSet } from '../domain/federation/trusted-issuer.ts'
 import type { FetchingIssuer, IssuerKeyFetches } from '../domain/ports/federation.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { Semaphore } from '../domain/semaphore.ts'

@@ -3,7 +3,7 @@
  * of a SPIFFE trust domain.
  */
 import type { IncomingMessage } from 'node:http'
-import type { IssuerKey, KeySource } from '../domain/federation/issuer-keys.ts'
+import type { IssuerKey, KeySource } from '../domain/federation/trusted-issuer.ts'
 import {
   createSendHttps,
   describeFailure,

@@ -6,7 +6,7 @@
 import { type ConnectRouter, type ConnectRouterOptions, createConnectRouter } from '@connectrpc/connect'
 import { createValidateInterceptor } from '@connectrpc/validate'
 import type { Access } from '../app/access/access.ts'
-import { SIGN_IN_PATH } from '../domain/console/paths.ts'
+import { SIGN_IN_PATH } from '../domain/console/sign-ins.ts'
 import type { Log, RequestContext } from '../domain/ports/runtime.ts'
 import { authorize, byToken, type GateOptions, permissionsOf, reauthorize } from './authorization/authorize.ts'
 import { auditRefusals } from './authorization/refusal-audit.ts'

@@ -17,7 +17,7 @@ import type { ConfiguredState } from '../domain/configuration/plan.ts'
 import { DomainError } from '../domain/errors.ts'
 import { formatClientId } from '../domain/identities/client-id.ts'
 import { DEFAULT_ROTATION_POLICY } from '../domain/keys/rotation-policy.ts'
-import type { FirstConfiguration } from '../domain/ports/initialisation.ts'
+import type { FirstConfiguration } from '../domain/ports/instance.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { toConfigurationText } from '../rpc/configuration/configuration-mapping.ts'
 

@@ -5,8 +5,8 @@
  * Only transient errors are retried. An error that an operator must correct, such as a wrong password, ends the start.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { backoffMillis } from '../domain/backoff.ts'
 import type { Log } from '../domain/ports/runtime.ts'
+import { backoffMillis } from '../domain/time.ts'
 import { addressOf } from '../storage/postgres/postgres-pool.ts'
 import { isTransient, whyUnavailable } from '../storage/postgres/storage-errors.ts'
 

@@ -3,8 +3,8 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Config } from '../config/config.ts'
-import { isConsolePath, SESSION_PATH } from '../domain/console/paths.ts'
-import { setHeaders } from '../domain/header-list.ts'
+import { isConsolePath, SESSION_PATH } from '../domain/console/sign-ins.ts'
+import { setHeaders } from '../domain/http-headers.ts'
 import type { Log, Readiness } from '../domain/ports/runtime.ts'
 import { DEFAULT_LIMITS } from '../http/connections/limits.ts'
 import { CONSOLE_HEADER_LIST } from '../http/console/console-page.ts'

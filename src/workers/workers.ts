@@ -5,8 +5,8 @@
  */
 import cluster, { type Worker } from 'node:cluster'
 import type { Config } from '../config/config.ts'
-import { backoffMillis } from '../domain/backoff.ts'
 import type { Log } from '../domain/ports/runtime.ts'
+import { backoffMillis } from '../domain/time.ts'
 import { CleanupStack } from '../server/cleanup-stack.ts'
 import { checkConfigFiles } from '../server/config-files.ts'
 import { startEmbedded } from '../server/database.ts'

@@ -5,7 +5,7 @@
  */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { sql, type Transaction } from 'kysely'
-import { ANY_USER } from '../../src/domain/identities/changed-users.ts'
+import { ANY_USER } from '../../src/domain/changes.ts'
 import type { InstanceRole, ProjectMemberRole } from '../../src/domain/identities/permission.ts'
 import type { Integrity } from '../../src/domain/integrity.ts'
 import { bumpVersion, readChangeTime } from '../../src/storage/change/instance-row.ts'

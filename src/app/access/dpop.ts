@@ -4,14 +4,14 @@
 
 import { DomainError } from '../../domain/errors.ts'
 import type { VerifiedAccessToken } from '../../domain/identities/authority.ts'
+import type { PresentedCertificate } from '../../domain/identities/token-binding.ts'
 import {
   assertProves,
   type DpopProof,
   invalidProof,
   isRecent,
   PROOF_LIFETIME_SECONDS,
-} from '../../domain/identities/dpop.ts'
-import type { PresentedCertificate } from '../../domain/identities/token-binding.ts'
+} from '../../domain/identities/token-binding.ts'
 import type { DpopNonces } from '../../domain/integrity.ts'
 import type { CredentialUses } from '../../domain/ports/records.ts'
 import type { DpopProofVerifier } from '../../domain/ports/verification.ts'

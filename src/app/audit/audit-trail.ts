@@ -8,7 +8,7 @@
 import type { AuditEntry, AuditEvent, AuditFilter, Omission } from '../../domain/audit.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { AuditLog } from '../../domain/ports/audit.ts'
-import type { Page } from '../../domain/ports/page.ts'
+import type { Page } from '../../domain/ports/identities.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import type { Clock } from '../../domain/time.ts'
 import { networkOf } from '../access/rate-limits.ts'

@@ -3,10 +3,10 @@
  */
 import type {
   Configuration,
+  Mistakes,
   ServiceUserConfiguration,
   TrustedIssuerConfiguration,
 } from '../../domain/configuration/configuration.ts'
-import type { Mistakes } from '../../domain/configuration/mistakes.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { UserKey } from '../../domain/identities/credential.ts'
 import { type KeyOrigin, readKeyOrigin, type TrustedIssuersOptions } from '../federation/trusted-issuers.ts'

@@ -4,9 +4,14 @@
  * Keys and certificates are read before the store is locked. Few configurations are worked on at a time: each may have thousands of resources.
  */
 import type { Configuration } from '../../domain/configuration/configuration.ts'
-import { MAX_CONFIGURED_PROJECTS, MAX_CONFIGURED_USERS } from '../../domain/configuration/configuration.ts'
+import {
+  invalidConfiguration,
+  MAX_CONFIGURED_PROJECTS,
+  MAX_CONFIGURED_USERS,
+  type Mistake,
+  Mistakes,
+} from '../../domain/configuration/configuration.ts'
 import { toConfiguration } from '../../domain/configuration/export.ts'
-import { invalidConfiguration, type Mistake, Mistakes } from '../../domain/configuration/mistakes.ts'
 import {
   type ConfigurationPlan,
   type ConfiguredState,
@@ -17,7 +22,7 @@ import {
 import { DomainError } from '../../domain/errors.ts'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
 import type { ConfigurationStore, ConfigurationSubject } from '../../domain/ports/configuration.ts'
-import type { FirstConfiguration } from '../../domain/ports/initialisation.ts'
+import type { FirstConfiguration } from '../../domain/ports/instance.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import type { ChangeMoment } from '../../domain/time.ts'

@@ -9,7 +9,6 @@ import {
   type ConsoleSession,
   endSession,
   invalidLink,
-  isOpen,
   openSession,
   openSessionOf,
   type Sessions,
@@ -18,7 +17,7 @@ import {
   type UnreadableSession,
 } from '../../domain/console/sign-ins.ts'
 import { DomainError, isOutage } from '../../domain/errors.ts'
-import { type Actor, authenticated, type ChangeEntry } from '../../domain/identities/authority.ts'
+import { type Actor, authenticated, type ChangeEntry, isOpen } from '../../domain/identities/authority.ts'
 import type { InstanceSecrets } from '../../domain/integrity.ts'
 import type { ConsoleStore } from '../../domain/ports/console.ts'
 import type { IdentityStore } from '../../domain/ports/identities.ts'

@@ -5,7 +5,7 @@
  */
 
 import { DomainError } from '../../domain/errors.ts'
-import type { FetchedKeys, IssuerKey, IssuerKeys, KeySource } from '../../domain/federation/issuer-keys.ts'
+import type { FetchedKeys, IssuerKey, IssuerKeys, KeySource } from '../../domain/federation/trusted-issuer.ts'
 import {
   addIssuer,
   editIssuer,

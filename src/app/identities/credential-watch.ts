@@ -4,7 +4,7 @@
  *
  * Every replica does. The database makes each announcement once (`CredentialExpiries`).
  */
-import type { CredentialCounts, CredentialExpiries } from '../../domain/ports/credential-expiries.ts'
+import type { CredentialCounts, CredentialExpiries } from '../../domain/ports/identities.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import type { Clock } from '../../domain/time.ts'
 import { repeat } from '../concurrency/repeat.ts'

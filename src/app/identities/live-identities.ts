@@ -7,12 +7,12 @@
  * another revision: a fail-over can lose a newer one, and then no change would name the user.
  */
 import { LRUCache } from 'lru-cache'
+import type { IdentityChanges } from '../../domain/changes.ts'
+import { isSameRevision, type Revision } from '../../domain/changes.ts'
 import { databaseBusy } from '../../domain/errors.ts'
-import type { IdentityChanges } from '../../domain/identities/changed-users.ts'
 import type { FederatedSubject } from '../../domain/identities/federated-identity.ts'
 import { projectsOf, type ServiceUser } from '../../domain/identities/service-user.ts'
 import type { InstanceReader, InstanceState } from '../../domain/ports/instance.ts'
-import { isSameRevision, type Revision } from '../../domain/revision.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import { SingleFlightByKey } from '../concurrency/single-flight.ts'
 import type { StalenessGuard } from '../replica/staleness-guard.ts'

@@ -17,8 +17,7 @@ import {
   removeScope,
 } from '../../domain/identities/project.ts'
 import { visibleProject } from '../../domain/identities/reach.ts'
-import type { Change, IdentityStore } from '../../domain/ports/identities.ts'
-import type { Page } from '../../domain/ports/page.ts'
+import type { Change, IdentityStore, Page } from '../../domain/ports/identities.ts'
 import { projectResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 

@@ -3,7 +3,6 @@
  * decide again under the lock, where "already done" is a normal outcome.
  */
 
-import { backoffMillis } from '../../domain/backoff.ts'
 import { DomainError, isOutage } from '../../domain/errors.ts'
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import { activeKey, assertDecryptable, assertRoom, unpublishedKeys } from '../../domain/keys/key-ring.ts'
@@ -14,6 +13,7 @@ import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { KeyPairGenerator, KeyStore } from '../../domain/ports/keys.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import type { Clock } from '../../domain/time.ts'
+import { backoffMillis } from '../../domain/time.ts'
 import { webKeyResource } from '../audit/audit-resources.ts'
 import type { AuditTrail } from '../audit/audit-trail.ts'
 import { repeat } from '../concurrency/repeat.ts'

@@ -5,7 +5,7 @@
 import { type ClientId, formatClientId } from '../../domain/identities/client-id.ts'
 import type { NewIntegrity } from '../../domain/integrity.ts'
 import { DEFAULT_WEB_KEY_CONFIG } from '../../domain/keys/key-algorithm.ts'
-import type { FirstAdministrator, FirstConfiguration, InstanceInitializer } from '../../domain/ports/initialisation.ts'
+import type { FirstAdministrator, FirstConfiguration, InstanceInitializer } from '../../domain/ports/instance.ts'
 import type { KeyPairGenerator } from '../../domain/ports/keys.ts'
 
 const PROJECT_NAME = 'keyturn'

@@ -5,7 +5,7 @@
 
 import { DomainError } from '../../domain/errors.ts'
 import { type ChangeEntry, SYSTEM } from '../../domain/identities/authority.ts'
-import type { IssuerStore } from '../../domain/ports/initialisation.ts'
+import type { IssuerStore } from '../../domain/ports/instance.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import { issuerResource } from '../audit/audit-resources.ts'
 

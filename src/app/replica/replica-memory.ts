@@ -3,13 +3,14 @@
  *
  * `replica.ts` decides when it is loaded, and whether it may be served.
  */
+
+import { isSameRevision, type Revision } from '../../domain/changes.ts'
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import type { Rotation } from '../../domain/keys/rotation.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../domain/keys/rotation-policy.ts'
 import type { InstanceReader } from '../../domain/ports/instance.ts'
 import type { StoredKeyChange } from '../../domain/ports/keys.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
-import { isSameRevision, type Revision } from '../../domain/revision.ts'
 import type { Clock } from '../../domain/time.ts'
 import type { LiveIdentities } from '../identities/live-identities.ts'
 import type { LiveKeyRing } from '../keys/live-key-ring.ts'

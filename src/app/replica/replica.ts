@@ -4,6 +4,8 @@
  * The version in the database is authoritative. It is compared once a second, after own writes, and at every hint of the change
  * feed. `staleness-guard.ts` decides how long the replica goes on without it.
  */
+
+import { isSameRevision } from '../../domain/changes.ts'
 import { DomainError, isOutage, onStandby } from '../../domain/errors.ts'
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import type { KeyRing } from '../../domain/keys/key-ring.ts'
@@ -12,7 +14,6 @@ import type { ChangeFeed, InstanceReader } from '../../domain/ports/instance.ts'
 import type { SignerFactory, StoredKeyChange } from '../../domain/ports/keys.ts'
 import type { Log, Readiness } from '../../domain/ports/runtime.ts'
 import { HEARTBEAT_SECONDS, MIN_STANDBY_STALENESS_SECONDS } from '../../domain/replicas.ts'
-import { isSameRevision } from '../../domain/revision.ts'
 import type { Clock } from '../../domain/time.ts'
 import { repeat } from '../concurrency/repeat.ts'
 import { SingleFlight, Throttled } from '../concurrency/single-flight.ts'

@@ -6,12 +6,11 @@
  * If the database has a newer state that was not taken over, whatever the reason, memory is known to be out of date, and tokens go on
  * only for as long as it takes to notice.
  */
-import { DomainError } from '../../domain/errors.ts'
+import { DomainError, UnreadableRow } from '../../domain/errors.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import { OVERDUE_SECONDS } from '../../domain/replicas.ts'
 import type { Clock } from '../../domain/time.ts'
-import { UnreadableRow } from '../../domain/unreadable-row.ts'
 
 /** How long tokens go on when a newer state was not taken over, in seconds: never longer than without the database. */
 const OUTDATED_GRACE_SECONDS = 10

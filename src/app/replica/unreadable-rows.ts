@@ -2,11 +2,10 @@
  * Handles reads that meet an unreadable row: the log names the row, which an operator has to repair, and the caller gets
  * `storage_unavailable`. The rows that a replica serves from memory are the matter of `staleness-guard.ts`.
  */
-import { DomainError } from '../../domain/errors.ts'
+import { DomainError, UnreadableRow } from '../../domain/errors.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import type { Clock } from '../../domain/time.ts'
-import { UnreadableRow } from '../../domain/unreadable-row.ts'
 
 const UNREADABLE = 'what is asked for cannot be read from the database, the log says why'
 

@@ -9,7 +9,7 @@ import {
   type RefreshTrustedIssuerKeysResponse,
   TrustedIssuerService,
 } from '../../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
-import { isUuid } from '../../domain/uuid.ts'
+import { isUuid } from '../../domain/identifiers.ts'
 import { call, command, group, list, namedFields } from '../commands.ts'
 import { USER } from '../identities/references.ts'
 import { option } from '../options.ts'

@@ -10,8 +10,11 @@ import {
 } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import { TrustedIssuerService } from '../../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { parseIssuerKeys, parsePublishedKeys } from '../../crypto/issuer-key.ts'
-import { DEFAULT_MAX_STALENESS_SECONDS, type IssuerKey } from '../../domain/federation/issuer-keys.ts'
-import { DEFAULT_MAX_LIFETIME_SECONDS } from '../../domain/federation/trusted-issuer.ts'
+import {
+  DEFAULT_MAX_LIFETIME_SECONDS,
+  DEFAULT_MAX_STALENESS_SECONDS,
+  type IssuerKey,
+} from '../../domain/federation/trusted-issuer.ts'
 import { ASSERTION_ALGORITHMS } from '../../domain/keys/assertion-algorithm.ts'
 import { namedFields } from '../commands.ts'
 import { certificatesFrom, readJwks } from '../files.ts'

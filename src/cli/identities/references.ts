@@ -5,8 +5,8 @@ import type { DescMessage, DescMethodUnary, MessageShape } from '@bufbuild/proto
 import { InvalidArgumentError } from 'commander'
 import { ProjectService } from '../../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
+import { isUuid } from '../../domain/identifiers.ts'
 import { splitClientId } from '../../domain/identities/client-id.ts'
-import { isUuid } from '../../domain/uuid.ts'
 import type { Api, ItemOf } from '../api.ts'
 import type { Parameter } from '../commands.ts'
 

@@ -7,7 +7,6 @@ import type { Project } from '../identities/project.ts'
 import { type ServiceUser, USER_SWITCHES } from '../identities/service-user.ts'
 import { algorithmOf } from '../keys/key-algorithm.ts'
 import type { RotationPolicy } from '../keys/rotation-policy.ts'
-import { canonicalJson } from './canonical-json.ts'
 
 /** The field of a configuration with the credentials of a kind. Secrets and tokens have none: a file must not have them. */
 const CREDENTIAL_FIELDS = {
@@ -184,4 +183,13 @@ function value(field: string, words: string): Fact {
 
 function yesOrNo(flag: boolean): string {
   return flag ? 'yes' : 'no'
+}
+
+/** @param value A value that was parsed from JSON. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_name, member: unknown) =>
+    typeof member === 'object' && member !== null && !Array.isArray(member)
+      ? Object.fromEntries(Object.entries(member).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : member,
+  )
 }

@@ -8,7 +8,6 @@ import { credentialsOf, liveCredentials } from '../identities/credential.ts'
 import type { Project } from '../identities/project.ts'
 import { type ServiceUser, switchesOf } from '../identities/service-user.ts'
 import type { RotationPolicy } from '../keys/rotation-policy.ts'
-import { canonicalJson } from './canonical-json.ts'
 import {
   type Configuration,
   MAX_CONFIGURED_PROJECTS,
@@ -16,7 +15,7 @@ import {
   type ServiceUserConfiguration,
   type TrustedIssuerConfiguration,
 } from './configuration.ts'
-import { claimsInWords } from './description.ts'
+import { canonicalJson, claimsInWords } from './description.ts'
 
 export interface ExportedState {
   readonly projects: readonly Project[]

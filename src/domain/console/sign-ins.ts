@@ -2,7 +2,7 @@
  * Sign-in links and sessions of the console, with their limits and their end. What a session may do is what its user may do.
  */
 import { DomainError } from '../errors.ts'
-import type { SessionOrigin } from '../identities/authority.ts'
+import { isOpen, type SessionOrigin } from '../identities/authority.ts'
 import type { ServiceUser } from '../identities/service-user.ts'
 import { after, earliest } from '../time.ts'
 import { notAllowed } from './person.ts'
@@ -10,7 +10,6 @@ import { notAllowed } from './person.ts'
 const LINK_LIFETIME_SECONDS = 60
 /** How long a session may live, in seconds. */
 export const SESSION_LIFETIME_SECONDS = 8 * 3600
-const SESSION_IDLE_SECONDS = 30 * 60
 
 /** How exactly the last use of a session is known, in seconds: so a session may end this much before it has been idle for too long. */
 export const LAST_USE_SECONDS = 60
@@ -67,9 +66,6 @@ export interface SignIns extends Sessions {
 /** What signing in depends on of a user. */
 export type SignInUser = Pick<ServiceUser, 'enabled' | 'projectId' | 'instanceRoles'>
 
-/** What of a session its end depends on. */
-export type SessionDates = Pick<ConsoleSession, 'expiresAt' | 'lastUsedAt'>
-
 /** A new session, and the sessions that had to give way to it. */
 interface OpenedNow {
   readonly next: SignIns
@@ -79,11 +75,6 @@ interface OpenedNow {
 
 /** What is known about a session before it begins. */
 export type NewSession = Pick<ConsoleSession, 'sessionId' | 'hash' | 'clientAddress' | 'userId' | 'origin'>
-
-/** Whether a session has not ended. */
-export function isOpen({ expiresAt, lastUsedAt }: SessionDates, now: Date): boolean {
-  return now < expiresAt && now < after(lastUsedAt, SESSION_IDLE_SECONDS)
-}
 
 function openSignIns({ links, sessions, ...others }: SignIns, clock: Date): SignIns {
   return {
@@ -211,4 +202,21 @@ function limitReached(message: string): DomainError {
 /** Not constant-time: hashes of texts with 256 random bits are no secret. */
 function isSame(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index])
+}
+
+/** The page. Its cookie is sent to what is below it, and to nothing else. */
+export const CONSOLE_PATH = '/console/'
+
+export const SESSION_PATH = '/console/session'
+
+/** Where a browser is sent to an OpenID provider, and where it comes back. */
+export const SIGN_IN_PATH = '/console/sign-in'
+export const CALLBACK_PATH = '/console/callback'
+
+/** What the paths of RPCs are behind, without a slash at its end. */
+export const CONSOLE_API = '/console/api'
+
+/** Whether a path, without its query, belongs to the console. */
+export function isConsolePath(path: string): boolean {
+  return path.startsWith(CONSOLE_PATH) || path === '/console'
 }

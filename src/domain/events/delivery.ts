@@ -5,8 +5,7 @@
  * audit trail after a position.
  */
 import type { AuditPosition } from '../audit.ts'
-import { type Backoff, backoffMillis } from '../backoff.ts'
-import { after } from '../time.ts'
+import { after, type Backoff, backoffMillis } from '../time.ts'
 
 export interface Delivery {
   /** After the last event that was delivered, given up or not wanted. */

@@ -4,9 +4,9 @@
  * of the change.
  */
 import type { AuditEntry } from '../audit.ts'
-import { isOpen, type SessionDates } from '../console/sign-ins.ts'
 import { DomainError } from '../errors.ts'
 import type { WebKey } from '../keys/web-key.ts'
+import { after } from '../time.ts'
 import { isLive, type UserCredential } from './credential.ts'
 import type { Permission } from './permission.ts'
 import { isEmptyReach, permissionMissing, type Reach, type RoleHolder, reachOf } from './reach.ts'
@@ -36,6 +36,20 @@ interface PersonalAccessTokenCredential {
  * session ends with it, and no later than it.
  */
 export type SessionOrigin = AccessTokenCredential | PersonalAccessTokenCredential | { readonly kind: 'openid_provider' }
+
+const SESSION_IDLE_SECONDS = 30 * 60
+
+/** What of a session of the console its end depends on. */
+export interface SessionDates {
+  readonly expiresAt: Date
+  /** To the minute. */
+  readonly lastUsedAt: Date
+}
+
+/** Whether a session has not ended. */
+export function isOpen({ expiresAt, lastUsedAt }: SessionDates, now: Date): boolean {
+  return now < expiresAt && now < after(lastUsedAt, SESSION_IDLE_SECONDS)
+}
 
 /** A session of the console that a caller has proved itself with. */
 interface ConsoleSessionCredential {

@@ -1,7 +1,7 @@
 /**
  * The client ID of a service user, `<user_id>@<project_name>` (Spec §1).
  */
-import { isUuid } from '../uuid.ts'
+import { isUuid } from '../identifiers.ts'
 
 /** The two halves of a client ID. */
 export interface ClientId {

@@ -5,7 +5,7 @@
  * users is not deleted.
  */
 import { DomainError } from '../errors.ts'
-import { isSameName } from '../uri.ts'
+import { isSameName } from '../identifiers.ts'
 import type { ProjectMemberRole } from './permission.ts'
 import { isStandardScope } from './token-grant.ts'
 

@@ -87,3 +87,16 @@ export function permissionsAnywhere({ instanceRoles, managedProjects }: RoleHold
 export function permissionMissing(permission: Permission): DomainError {
   return new DomainError('permission_missing', `the permission ${permission} is required`, { metadata: { permission } })
 }
+
+/**
+ * Whether a service user may introspect a token: with the permission `iam.token.read` any token, otherwise those for its own project,
+ * by the id of the project or one of its audiences.
+ */
+export function mayIntrospect(
+  caller: Pick<ServiceUser, 'instanceRoles' | 'projectId' | 'projectsByAudience'>,
+  audience: readonly string[],
+): boolean {
+  const { instanceRoles, projectId, projectsByAudience } = caller
+  if (allows(instanceRoles, 'iam.token.read')) return true
+  return audience.some((item) => item === projectId || projectsByAudience.get(item) === projectId)
+}

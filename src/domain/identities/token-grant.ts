@@ -3,7 +3,7 @@
  *
  * Client authentication comes before it, signing after it.
  */
-import { normalUri } from '../uri.ts'
+import { normalUri } from '../identifiers.ts'
 import type { ServiceUser } from './service-user.ts'
 import type { RevokedTokens } from './token-revocation.ts'
 import type { TokenSettings } from './token-settings.ts'

@@ -2,7 +2,7 @@
  * The audit trail in the database, and its export. `storage/` and `telemetry/` implement these.
  */
 import type { AuditEntry, AuditEvent, AuditFilter, AuditPosition, Omission, PositionedEvent } from '../audit.ts'
-import type { Page } from './page.ts'
+import type { Page } from './identities.ts'
 
 /** The audit trail in the database. Changes are written by the stores that make them. */
 export interface AuditLog {

@@ -2,8 +2,7 @@
  * Trusted issuers in the database, their keys that are fetched, and the verification of their JWTs. `storage/`, `outbound/` and `crypto/` implement these.
  */
 
-import type { FetchedKeys, KeySource } from '../federation/issuer-keys.ts'
-import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
+import type { FetchedKeys, KeySource, TrustedIssuer } from '../federation/trusted-issuer.ts'
 import type { ChangeEntry } from '../identities/authority.ts'
 import type { FederatedToken } from '../identities/federated-identity.ts'
 

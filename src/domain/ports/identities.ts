@@ -2,11 +2,11 @@
  * Projects and service users in the database. `storage/` implements these.
  */
 import type { ChangeEntry } from '../identities/authority.ts'
+import type { CredentialKind } from '../identities/credential.ts'
 import type { Project, ProjectMember } from '../identities/project.ts'
 import type { Reach } from '../identities/reach.ts'
 import type { ServiceUser } from '../identities/service-user.ts'
 import type { ChangeMoment } from '../time.ts'
-import type { Page } from './page.ts'
 
 /** The next state of a resource. The same object as before: nothing changes. Null: it is deleted. */
 export interface Change<A, T> {
@@ -65,4 +65,28 @@ export interface IdentityStore {
   ): Promise<readonly ServiceUser[]>
   /** The user with a personal access token of this hash, expired or not. */
   findUserByPersonalAccessToken(hash: Uint8Array): Promise<ServiceUser | undefined>
+}
+
+/** A page of a list: what comes after a cursor, which is the last item of the page before. */
+export interface Page<Cursor> {
+  readonly after: Cursor | null
+  readonly limit: number
+}
+
+/** The credentials that expire soon, or are not used any more. Both methods throw {DomainError} `storage_unavailable`. */
+export interface CredentialExpiries {
+  /**
+   * Writes an audit event for each credential that expires within 30 and within 7 days, once for each of both, whichever replica asks. One
+   * that was made to live for less time than that is left out. @returns How many; not complete: there may be more.
+   */
+  announce(): Promise<{ readonly announced: number; readonly isComplete: boolean }>
+  count(): Promise<CredentialCounts>
+}
+
+/** How many credentials of enabled users there are of each kind. */
+export interface CredentialCounts {
+  /** Those that expire soon: client secrets that were used in the last 30 days, and all others, of which the last use is not known. */
+  readonly expiring: readonly { readonly kind: CredentialKind; readonly withinDays: number; readonly count: number }[]
+  /** Client secrets that work and were not used for 90 days. */
+  readonly unusedSecrets: number
 }

@@ -1,12 +1,13 @@
 /**
  * The web keys in the database, and their private halves. `storage/` and `crypto/` implement these.
  */
+
+import type { Revision } from '../changes.ts'
 import type { ChangeEntry } from '../identities/authority.ts'
 import type { WebKeyConfig } from '../keys/key-algorithm.ts'
 import type { KeyRing, KeyRingChange, SealedKeyPair } from '../keys/key-ring.ts'
 import type { Rotation } from '../keys/rotation.ts'
 import type { ActiveWebKey, InitialWebKey, RevokedWebKey } from '../keys/web-key.ts'
-import type { Revision } from '../revision.ts'
 
 /** The web keys in the database. */
 export interface KeyStore {

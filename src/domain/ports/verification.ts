@@ -5,8 +5,7 @@
  */
 import type { IssuedAccessToken, VerifiedAccessToken } from '../identities/authority.ts'
 import type { VerifiedCertificate } from '../identities/client-certificate.ts'
-import type { DpopProof } from '../identities/dpop.ts'
-import type { PresentedCertificate } from '../identities/token-binding.ts'
+import type { DpopProof, PresentedCertificate } from '../identities/token-binding.ts'
 import type { KeyRing } from '../keys/key-ring.ts'
 
 /** Verifies access tokens that this service issued. */

@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import { cors as connect } from '@connectrpc/connect'
-import type { HeaderList } from '../../domain/header-list.ts'
+import type { HeaderList } from '../../domain/http-headers.ts'
 import { REQUEST_ID } from './exchange.ts'
 
 /** The CORS policy of a path. */

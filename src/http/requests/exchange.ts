@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants, type Http2ServerResponse } from 'node:http2'
-import type { HeaderList } from '../../domain/header-list.ts'
+import type { HeaderList } from '../../domain/http-headers.ts'
 
 /** HTTP Strict Transport Security for a year. Over TLS only (RFC 6797 §7.2). */
 export const HSTS: HeaderList = ['strict-transport-security', 'max-age=31536000']

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
-import { type HeaderList, setHeaders } from '../../domain/header-list.ts'
+import { type HeaderList, setHeaders } from '../../domain/http-headers.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import { allowOrigin, answerPreflight, type CorsPolicy } from './cors.ts'
 import { cutOff, type Handler, HSTS, NO_SNIFF, REQUEST_ID, type Refusal, type Refuse, refuse } from './exchange.ts'

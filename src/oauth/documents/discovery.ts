@@ -5,7 +5,7 @@
  * request instead of the base URL.
  */
 
-import { DPOP_ALGORITHMS } from '../../domain/identities/dpop.ts'
+import { DPOP_ALGORITHMS } from '../../domain/identities/token-binding.ts'
 import { SERVICE_AUDIENCE_SCOPE, STANDARD_SCOPES } from '../../domain/identities/token-grant.ts'
 import { ASSERTION_ALGORITHMS } from '../../domain/keys/assertion-algorithm.ts'
 import { KEY_ALGORITHM_NAMES } from '../../domain/keys/key-algorithm.ts'

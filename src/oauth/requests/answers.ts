@@ -4,7 +4,7 @@
 import type { ServerResponse } from 'node:http'
 import { errors } from 'oidc-provider'
 import { DomainError, RETRY_AFTER_SECONDS } from '../../domain/errors.ts'
-import type { HeaderList } from '../../domain/header-list.ts'
+import type { HeaderList } from '../../domain/http-headers.ts'
 import type { DeniedToken } from '../../domain/identities/token-grant.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 

@@ -10,7 +10,7 @@ import { userResource } from '../../app/audit/audit-resources.ts'
 import type { AuditTrail } from '../../app/audit/audit-trail.ts'
 import type { SecretUses } from '../../app/identities/secret-uses.ts'
 import { ANONYMOUS } from '../../domain/audit.ts'
-import type { HeaderList } from '../../domain/header-list.ts'
+import type { HeaderList } from '../../domain/http-headers.ts'
 import { type AudienceRules, assertAssertion } from '../client-authentication/assertion-rules.ts'
 import type { ClaimedUser } from '../client-authentication/claimed-user.ts'
 import {

@@ -15,7 +15,7 @@ import {
 import type { AuditTrail } from '../../app/audit/audit-trail.ts'
 import type { AuditEntry } from '../../domain/audit.ts'
 import { DomainError, type DomainErrorCode } from '../../domain/errors.ts'
-import { isUuid } from '../../domain/uuid.ts'
+import { isUuid } from '../../domain/identifiers.ts'
 import { reasonOf } from '../messages/errors.ts'
 import { actorOf } from './actor.ts'
 

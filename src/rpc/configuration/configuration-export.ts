@@ -8,8 +8,7 @@ import type {
   ServiceUserConfiguration,
   TrustedIssuerConfiguration,
 } from '../../domain/configuration/configuration.ts'
-import { DEFAULT_MAX_STALENESS_SECONDS } from '../../domain/federation/issuer-keys.ts'
-import { DEFAULT_MAX_LIFETIME_SECONDS } from '../../domain/federation/trusted-issuer.ts'
+import { DEFAULT_MAX_LIFETIME_SECONDS, DEFAULT_MAX_STALENESS_SECONDS } from '../../domain/federation/trusted-issuer.ts'
 import { switchesOf } from '../../domain/identities/service-user.ts'
 import { ASSERTION_ALGORITHMS } from '../../domain/keys/assertion-algorithm.ts'
 import { fromIssuerKeys } from '../federation/trusted-issuer-service.ts'

@@ -19,12 +19,12 @@ import type {
   ServiceUserText,
   TrustedIssuerText,
 } from '../../app/configuration/configuration-text.ts'
+import type { Mistake } from '../../domain/configuration/configuration.ts'
 import { MAX_CONFIGURED_USERS } from '../../domain/configuration/configuration.ts'
-import type { Mistake } from '../../domain/configuration/mistakes.ts'
+import { normalUri } from '../../domain/identifiers.ts'
 import { switchesOf } from '../../domain/identities/service-user.ts'
 import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
 import { DEFAULT_ROTATION_POLICY, type RotationPolicy } from '../../domain/keys/rotation-policy.ts'
-import { normalUri } from '../../domain/uri.ts'
 import { toKeyOrigin } from '../federation/trusted-issuer-service.ts'
 import { toMatch } from '../identities/credential-services.ts'
 import { toMemberRole } from '../identities/project-member-mapping.ts'

@@ -4,7 +4,7 @@
  * A cookie that another host of the domain could set would let it sign a browser in as someone else (login CSRF). Over https the name has
  * the prefix `__Host-`, with which browsers take a cookie from its own host alone, and which asks for the path `/`.
  */
-import { CALLBACK_PATH } from '../../domain/console/paths.ts'
+import { CALLBACK_PATH } from '../../domain/console/sign-ins.ts'
 import type { SignInAttempt } from '../../domain/ports/console.ts'
 import { cookieValue } from './cookies.ts'
 

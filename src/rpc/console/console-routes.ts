@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { SessionAccess } from '../../app/console/session-access.ts'
-import { CALLBACK_PATH, CONSOLE_API, SESSION_PATH, SIGN_IN_PATH } from '../../domain/console/paths.ts'
+import { CALLBACK_PATH, CONSOLE_API, SESSION_PATH, SIGN_IN_PATH } from '../../domain/console/sign-ins.ts'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
 import type { Authenticate } from '../authorization/authorize.ts'
 import { connectRefusal } from '../protocol/http-refusals.ts'

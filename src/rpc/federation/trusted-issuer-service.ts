@@ -12,14 +12,14 @@ import type {
 } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import type { TrustedIssuerService } from '../../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import type { KeyOrigin, TrustedIssuers } from '../../app/federation/trusted-issuers.ts'
+import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import {
   DEFAULT_MAX_STALENESS_SECONDS,
   type FetchedKeys,
   type IssuerKey,
   type IssuerKeys,
   type KeySource,
-} from '../../domain/federation/issuer-keys.ts'
-import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
+} from '../../domain/federation/trusted-issuer.ts'
 import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
 import { after } from '../../domain/time.ts'
 import { actorOf } from '../authorization/actor.ts'

@@ -8,7 +8,7 @@ import { ViolationsSchema } from '@bufbuild/protovalidate/gen/buf/validate/valid
 import { Code, ConnectError } from '@connectrpc/connect'
 import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.js'
 import { DomainError, type DomainErrorCode, RETRY_AFTER_SECONDS } from '../../domain/errors.ts'
-import { DPOP_ALGORITHMS } from '../../domain/identities/dpop.ts'
+import { DPOP_ALGORITHMS } from '../../domain/identities/token-binding.ts'
 import { PROTECTED_RESOURCE_PATH } from '../../domain/identities/token-grant.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import { fieldDetails, violationDetails } from './violations.ts'

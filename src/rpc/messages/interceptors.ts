@@ -3,7 +3,7 @@
  */
 import { type DescMessage, ScalarType } from '@bufbuild/protobuf'
 import type { Interceptor } from '@connectrpc/connect'
-import { isUuid } from '../../domain/uuid.ts'
+import { isUuid } from '../../domain/identifiers.ts'
 import { invalidField } from './violations.ts'
 
 /**

@@ -5,8 +5,8 @@
  * of the same list with other filters, is refused. It is neither secret nor authenticated.
  */
 import { createHash } from 'node:crypto'
-import type { Page } from '../../domain/ports/page.ts'
-import { isUuid } from '../../domain/uuid.ts'
+import { isUuid } from '../../domain/identifiers.ts'
+import type { Page } from '../../domain/ports/identities.ts'
 import { invalidField } from './violations.ts'
 
 const DEFAULT_PAGE_SIZE = 100

@@ -4,9 +4,8 @@
  * `instance-row.ts` writes them with the version.
  */
 import { type Kysely, type NotNull, sql, type Transaction } from 'kysely'
-import type { ChangedUsers, IdentityChanges } from '../../domain/identities/changed-users.ts'
+import type { ChangedUsers, IdentityChanges, Revision } from '../../domain/changes.ts'
 import type { FederatedSubject } from '../../domain/identities/federated-identity.ts'
-import type { Revision } from '../../domain/revision.ts'
 import type { Tables } from '../schema/tables.ts'
 
 /** How many changes are kept. A replica that was away for more reads everything again. */

@@ -10,10 +10,10 @@
  */
 import type { Transaction } from 'kysely'
 import type { AuditEntry } from '../../domain/audit.ts'
+import type { Revision } from '../../domain/changes.ts'
+import { ANY_USER, type ChangedUsers } from '../../domain/changes.ts'
 import { assertAuthorized, type ChangeEntry } from '../../domain/identities/authority.ts'
 import { assertOverInstance, type ChangeRight } from '../../domain/identities/change-rights.ts'
-import { ANY_USER, type ChangedUsers } from '../../domain/identities/changed-users.ts'
-import type { Revision } from '../../domain/revision.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
 import { insertAuditEvents } from '../audit/audit-event-row.ts'
 import type { Database } from '../postgres/database.ts'

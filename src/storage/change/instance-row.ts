@@ -2,9 +2,8 @@
  * The one row of `instance`: its version, and the lock that serialises all changes.
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
-import type { ChangedUsers } from '../../domain/identities/changed-users.ts'
+import type { ChangedUsers, Revision } from '../../domain/changes.ts'
 import type { InstanceStatus } from '../../domain/ports/instance.ts'
-import type { Revision } from '../../domain/revision.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
 import { CHANGES_CHANNEL } from '../postgres/change-feed.ts'
 import type { Database } from '../postgres/database.ts'

@@ -2,9 +2,9 @@
  * The `ConfigurationStore` on a database. The number of statements grows with chunks of resources, not with resources.
  */
 import { sql, type Transaction } from 'kysely'
+import { type ChangedUsers, changedByIssuers } from '../../domain/changes.ts'
 import type { ConfigurationPlan, ConfiguredState } from '../../domain/configuration/plan.ts'
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
-import { type ChangedUsers, changedByIssuers } from '../../domain/identities/changed-users.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { ConfigurationStore } from '../../domain/ports/configuration.ts'
 import { changeInstance } from '../change/instance-change.ts'

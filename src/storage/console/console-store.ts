@@ -2,10 +2,10 @@
  * The `ConsoleStore` on a database: all links and sessions are changed as a whole, which is bounded; sessions are read one by one.
  */
 import { sql } from 'kysely'
+import { NO_USER } from '../../domain/changes.ts'
 import { LAST_USE_SECONDS, type SignInLink, type SignIns } from '../../domain/console/sign-ins.ts'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
 import { assertOverInstance } from '../../domain/identities/change-rights.ts'
-import { NO_USER } from '../../domain/identities/changed-users.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { ConsoleStore, SignInsChange } from '../../domain/ports/console.ts'
 import { changeInstance } from '../change/instance-change.ts'

@@ -3,11 +3,11 @@
  */
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { ConsoleSession, Sessions, SignInLink, SignIns, UnreadableSession } from '../../domain/console/sign-ins.ts'
+import { UnreadableRow } from '../../domain/errors.ts'
 import type { SessionOrigin } from '../../domain/identities/authority.ts'
 import { parseInstanceRole } from '../../domain/identities/permission.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { ReadAt } from '../../domain/ports/console.ts'
-import { UnreadableRow } from '../../domain/unreadable-row.ts'
 import { CLOCK } from '../schema/clock.ts'
 import { difference } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'

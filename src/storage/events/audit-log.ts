@@ -4,7 +4,7 @@
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { AuditEvent, AuditFilter } from '../../domain/audit.ts'
 import type { AuditLog } from '../../domain/ports/audit.ts'
-import type { Page } from '../../domain/ports/page.ts'
+import type { Page } from '../../domain/ports/identities.ts'
 import { insertAuditEvent, toAuditEvent } from '../audit/audit-event-row.ts'
 import { matches } from '../audit/audit-filter.ts'
 import type { Database } from '../postgres/database.ts'

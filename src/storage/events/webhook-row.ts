@@ -2,9 +2,9 @@
  * Webhooks as rows, in both directions: what an administrator decides, and how delivery goes.
  */
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import { UnreadableRow } from '../../domain/errors.ts'
 import type { Delivery, FailingEvent } from '../../domain/events/delivery.ts'
 import type { Disabled, Webhook } from '../../domain/events/webhook.ts'
-import { UnreadableRow } from '../../domain/unreadable-row.ts'
 import { difference } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
 

@@ -1,9 +1,10 @@
 /**
  * The `WebhookStore` on a database: all webhooks, changed as a whole, and the delivery of one, which is no change of the instance.
  */
+
+import { NO_USER } from '../../domain/changes.ts'
 import type { Webhook } from '../../domain/events/webhook.ts'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
-import { NO_USER } from '../../domain/identities/changed-users.ts'
 import type { WebhookStore, WebhooksChange } from '../../domain/ports/webhooks.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
 import { insertAuditEvent } from '../audit/audit-event-row.ts'

@@ -2,9 +2,10 @@
  * The `FederationStore` on a database: all trusted issuers, read and changed as a whole. The federated identities of users are parts
  * of the users (`identity-store.ts`).
  */
+
+import { changedByIssuers } from '../../domain/changes.ts'
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
-import { changedByIssuers } from '../../domain/identities/changed-users.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { FederationStore, IssuersChange } from '../../domain/ports/federation.ts'
 import { changeInstance } from '../change/instance-change.ts'

@@ -2,11 +2,10 @@
  * Trusted issuers as rows, in both directions. A row whose MAC is wrong is refused, never repaired.
  */
 import { type Selectable, sql, type Transaction } from 'kysely'
-import type { IssuerKeys, KeySource } from '../../domain/federation/issuer-keys.ts'
-import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
+import { UnreadableRow } from '../../domain/errors.ts'
+import type { IssuerKeys, KeySource, TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
-import { UnreadableRow } from '../../domain/unreadable-row.ts'
 import { toUserJwk } from '../keys/public-jwk.ts'
 import { difference } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'

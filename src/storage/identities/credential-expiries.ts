@@ -3,7 +3,7 @@
  */
 import { sql } from 'kysely'
 import { CREDENTIAL_KINDS, type CredentialKind, partOf } from '../../domain/identities/credential.ts'
-import type { CredentialCounts, CredentialExpiries } from '../../domain/ports/credential-expiries.ts'
+import type { CredentialCounts, CredentialExpiries } from '../../domain/ports/identities.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import { CLOCK } from '../schema/clock.ts'

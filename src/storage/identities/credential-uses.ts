@@ -4,8 +4,8 @@
  */
 import { sql } from 'kysely'
 import { databaseBusy } from '../../domain/errors.ts'
+import { isUuid } from '../../domain/identifiers.ts'
 import type { CredentialUses } from '../../domain/ports/records.ts'
-import { isUuid } from '../../domain/uuid.ts'
 import { ASYNCHRONOUS_COMMIT } from '../postgres/asynchronous-commit.ts'
 import type { Database } from '../postgres/database.ts'
 import { guardCommits } from '../postgres/hanging-commits.ts'

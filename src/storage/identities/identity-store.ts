@@ -4,7 +4,9 @@
  * How a change is locked, audited and announced is in `instance-change.ts`; the rows are beside the mappings.
  */
 import { type Kysely, sql } from 'kysely'
+import type { ChangedUsers } from '../../domain/changes.ts'
 import { DomainError, type DomainErrorCode } from '../../domain/errors.ts'
+import { isUuid } from '../../domain/identifiers.ts'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
 import {
   assertMayChangeUser,
@@ -12,7 +14,6 @@ import {
   changeableProject,
   changeableUser,
 } from '../../domain/identities/change-rights.ts'
-import type { ChangedUsers } from '../../domain/identities/changed-users.ts'
 import type { Project } from '../../domain/identities/project.ts'
 import {
   assertOwnerLeft,
@@ -21,10 +22,8 @@ import {
   settleChange,
 } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
-import type { Change, IdentityStore, UserFilter } from '../../domain/ports/identities.ts'
-import type { Page } from '../../domain/ports/page.ts'
+import type { Change, IdentityStore, Page, UserFilter } from '../../domain/ports/identities.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
-import { isUuid } from '../../domain/uuid.ts'
 import { changeInstance } from '../change/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'

@@ -3,11 +3,11 @@
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
+import { isUuid } from '../../domain/identifiers.ts'
 import { parseProjectMemberRole } from '../../domain/identities/permission.ts'
 import type { Project, ProjectMember } from '../../domain/identities/project.ts'
 import type { Reach } from '../../domain/identities/reach.ts'
-import type { Page } from '../../domain/ports/page.ts'
-import { isUuid } from '../../domain/uuid.ts'
+import type { Page } from '../../domain/ports/identities.ts'
 import { inChunks } from '../schema/chunks.ts'
 import { type BeforeAndNext, type Parts, writeParts } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'

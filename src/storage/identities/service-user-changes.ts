@@ -4,11 +4,11 @@
  */
 import { sql, type Transaction } from 'kysely'
 import { DomainError } from '../../domain/errors.ts'
+import { isUuid } from '../../domain/identifiers.ts'
 import { roleNotFound } from '../../domain/identities/project.ts'
 import { type ServiceUser, settingsOf } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { MAX_CLOCK_OFFSET_SECONDS } from '../../domain/time.ts'
-import { isUuid } from '../../domain/uuid.ts'
 import { deleteSignInsOf } from '../console/sign-in-rows.ts'
 import { inChunks } from '../schema/chunks.ts'
 import { CLOCK } from '../schema/clock.ts'

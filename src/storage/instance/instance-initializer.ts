@@ -3,8 +3,8 @@
  * administrator, secret and web key.
  */
 import { sql, type Transaction } from 'kysely'
+import { ANY_USER } from '../../domain/changes.ts'
 import { SYSTEM } from '../../domain/identities/authority.ts'
-import { ANY_USER } from '../../domain/identities/changed-users.ts'
 import type { ClientSecret } from '../../domain/identities/credential.ts'
 import { createProject } from '../../domain/identities/project.ts'
 import { createServiceUser, type ServiceUser } from '../../domain/identities/service-user.ts'
@@ -15,7 +15,7 @@ import type {
   FirstConfiguration,
   FirstContent,
   InstanceInitializer,
-} from '../../domain/ports/initialisation.ts'
+} from '../../domain/ports/instance.ts'
 import { insertAuditEvents } from '../audit/audit-event-row.ts'
 import { bumpVersion, isInitialised, lockInstance, readChangeTime } from '../change/instance-row.ts'
 import { allowPlanning, writePlan } from '../configuration/configuration-store.ts'

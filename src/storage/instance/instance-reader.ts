@@ -2,10 +2,10 @@
  * The `InstanceReader` on a database: every method reads one snapshot, in one transaction.
  */
 import type { Transaction } from 'kysely'
+import type { Revision } from '../../domain/changes.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { InstanceReader, InstanceState, InstanceStatus, NeededIdentities } from '../../domain/ports/instance.ts'
-import type { Revision } from '../../domain/revision.ts'
 import { readIdentityChanges } from '../change/change-row.ts'
 import { readStatus } from '../change/instance-row.ts'
 import { readTrustedIssuers } from '../federation/trusted-issuer-row.ts'

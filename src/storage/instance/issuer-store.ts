@@ -2,7 +2,7 @@
  * The `IssuerStore` on a database: a column of the instance.
  */
 import type { Kysely } from 'kysely'
-import type { IssuerStore } from '../../domain/ports/initialisation.ts'
+import type { IssuerStore } from '../../domain/ports/instance.ts'
 import { changeInstance, type Decided } from '../change/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'

@@ -4,8 +4,8 @@
  * How a change is locked, audited and announced is in `instance-change.ts`.
  */
 import type { Transaction } from 'kysely'
+import { NO_USER } from '../../domain/changes.ts'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
-import { NO_USER } from '../../domain/identities/changed-users.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { applySteps, type KeyRing, type KeyRingStep, planPublication } from '../../domain/keys/key-ring.ts'
 import type { Rotation } from '../../domain/keys/rotation.ts'

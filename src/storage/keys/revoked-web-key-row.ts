@@ -2,9 +2,9 @@
  * The tombstone of a revoked web key, a row of `revoked_web_keys`, in both directions.
  */
 import type { Selectable, Transaction } from 'kysely'
+import { UnreadableRow } from '../../domain/errors.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { RevokedWebKey } from '../../domain/keys/web-key.ts'
-import { UnreadableRow } from '../../domain/unreadable-row.ts'
 import type { Tables } from '../schema/tables.ts'
 import { toFacts } from './web-key-row.ts'
 

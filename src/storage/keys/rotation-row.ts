@@ -2,9 +2,9 @@
  * The rotation policy as the one row of `rotation`, in both directions. A row that is no valid policy is refused, never repaired.
  */
 import type { Selectable, Transaction } from 'kysely'
+import { UnreadableRow } from '../../domain/errors.ts'
 import type { EcCurve, Hash, RsaBits, WebKeyConfig } from '../../domain/keys/key-algorithm.ts'
 import type { Rotation } from '../../domain/keys/rotation.ts'
-import { UnreadableRow } from '../../domain/unreadable-row.ts'
 import type { Tables } from '../schema/tables.ts'
 
 type RotationRow = Selectable<Tables['rotation']>

@@ -6,7 +6,7 @@
  * Replacing one raises the version of the instance, so that a replica that could not open the active key tries again.
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
-import { NO_USER } from '../../domain/identities/changed-users.ts'
+import { NO_USER } from '../../domain/changes.ts'
 import { parseKeyAlgorithm } from '../../domain/keys/key-algorithm.ts'
 import type { SealedKey, SealedKeyStore, SealedWebhookSecret, SealedWebKey } from '../../domain/keys/sealed-keys.ts'
 import { changeInstance } from '../change/instance-change.ts'

@@ -5,6 +5,7 @@
  * key and is not read here.
  */
 import { type Selectable, sql, type Transaction } from 'kysely'
+import { UnreadableRow } from '../../domain/errors.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import {
   KEY_ALGORITHMS,
@@ -14,7 +15,6 @@ import {
 } from '../../domain/keys/key-algorithm.ts'
 import type { KeyRing } from '../../domain/keys/key-ring.ts'
 import type { KeyPairFacts, WebKey, WebKeyState } from '../../domain/keys/web-key.ts'
-import { UnreadableRow } from '../../domain/unreadable-row.ts'
 import type { Tables } from '../schema/tables.ts'
 import { parsePublicJwk } from './public-jwk.ts'
 

@@ -7,9 +7,9 @@
 import { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { backoffMillis } from '../../domain/backoff.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { ChangeFeed } from '../../domain/ports/instance.ts'
+import { backoffMillis } from '../../domain/time.ts'
 import { READ_ONLY_STATE } from './bounded-client.ts'
 import {
   APPLICATION_NAME,

@@ -4,8 +4,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { NoResultError } from 'kysely'
-import { backoffMillis } from '../../domain/backoff.ts'
 import { DomainError, isOutage, StorageRefusal } from '../../domain/errors.ts'
+import { backoffMillis } from '../../domain/time.ts'
 import { NewerSchema } from '../schema/schema-major.ts'
 
 const MAX_ATTEMPTS = 5

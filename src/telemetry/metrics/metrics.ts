@@ -4,7 +4,7 @@
 import { Counter, Histogram, Registry } from 'prom-client'
 import type { WebhookStatus } from '../../app/events/webhook-status.ts'
 import type { Replica } from '../../app/replica/replica.ts'
-import type { CredentialCounts } from '../../domain/ports/credential-expiries.ts'
+import type { CredentialCounts } from '../../domain/ports/identities.ts'
 import { observing } from './observed-metrics.ts'
 import { measureProcess } from './process-metrics.ts'
 import { type DatabaseStatus, measureDatabase, measureReplica } from './replica-metrics.ts'

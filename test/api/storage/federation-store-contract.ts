@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import type { IssuerKeys } from '../../../src/domain/federation/issuer-keys.ts'
+import type { IssuerKeys } from '../../../src/domain/federation/trusted-issuer.ts'
 import {
   addIssuer,
   editIssuer,

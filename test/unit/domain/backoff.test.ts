@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { backoffMillis } from '../../../src/domain/backoff.ts'
+import { backoffMillis } from '../../../src/domain/time.ts'
 
 describe('a backoff', () => {
   it('doubles with each failure, up to the longest wait', () => {

@@ -4,7 +4,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { compactVerify, errors } from 'jose'
 import { parsePublishedKeys } from '../../../src/crypto/issuer-key.ts'
-import type { KeySource } from '../../../src/domain/federation/issuer-keys.ts'
+import type { KeySource } from '../../../src/domain/federation/trusted-issuer.ts'
 import { createAddressPolicy } from '../../../src/outbound/address-policy.ts'
 import { FetchedIssuerKeys } from '../../../src/outbound/fetched-issuer-keys.ts'
 import { createFetchIssuerKeys, createGetDocument } from '../../../src/outbound/issuer-key-fetch.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { LiveIdentities } from '../../../../src/app/identities/live-identities.ts'
-import type { IdentityChanges } from '../../../../src/domain/identities/changed-users.ts'
+import type { IdentityChanges, Revision } from '../../../../src/domain/changes.ts'
 import type { FederatedSubject } from '../../../../src/domain/identities/federated-identity.ts'
 import {
   createServiceUser,
@@ -16,7 +16,6 @@ import type {
   InstanceStatus,
   NeededIdentities,
 } from '../../../../src/domain/ports/instance.ts'
-import type { Revision } from '../../../../src/domain/revision.ts'
 
 const ANY: IdentityChanges = { kind: 'any' }
 const ROBOT: FederatedSubject = { issuerId: 'issuer', subject: 'robot of the shop' }

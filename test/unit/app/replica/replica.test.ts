@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { Replica } from '../../../../src/app/replica/replica.ts'
-import { DomainError } from '../../../../src/domain/errors.ts'
-import type { IdentityChanges } from '../../../../src/domain/identities/changed-users.ts'
+import type { IdentityChanges } from '../../../../src/domain/changes.ts'
+import { DomainError, UnreadableRow } from '../../../../src/domain/errors.ts'
 import { createServiceUser, type ServiceUser } from '../../../../src/domain/identities/service-user.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
 import { createWebKey, type WebKey } from '../../../../src/domain/keys/web-key.ts'
@@ -11,7 +11,6 @@ import type {
   InstanceStatus,
   NeededIdentities,
 } from '../../../../src/domain/ports/instance.ts'
-import { UnreadableRow } from '../../../../src/domain/unreadable-row.ts'
 import { newKeyPair } from '../../../support/keys.ts'
 import { createRecordingLog } from '../../../support/log.ts'
 import { ManualClock } from '../../../support/manual-clock.ts'

@@ -2,8 +2,11 @@
  * Rules of plans that random configurations do not reach: dates, owners, and what moves from one resource to another.
  */
 import { describe, expect, it } from '@jest/globals'
-import type { Configuration, ServiceUserConfiguration } from '../../../../src/domain/configuration/configuration.ts'
-import type { Mistake } from '../../../../src/domain/configuration/mistakes.ts'
+import type {
+  Configuration,
+  Mistake,
+  ServiceUserConfiguration,
+} from '../../../../src/domain/configuration/configuration.ts'
 import { type ConfiguredState, type PlanOptions, planConfiguration } from '../../../../src/domain/configuration/plan.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
 import { after } from '../../../../src/domain/time.ts'

@@ -4,11 +4,11 @@ import {
   addLink,
   type ConsoleSession,
   endSession,
-  isOpen,
   openSession,
   openSessionOf,
   type SignIns,
 } from '../../../../src/domain/console/sign-ins.ts'
+import { isOpen } from '../../../../src/domain/identities/authority.ts'
 
 const NOW = new Date('2026-11-23T12:00:00Z')
 const ORIGIN = { kind: 'openid_provider' } as const
