@@ -15,9 +15,9 @@ export function withSettingsTable(readme: string): string {
 }
 
 function settingsTable(): string {
-  const rows = SETTINGS.map(({ variable, flag, default: fallback, meaning }) => {
+  const rows = SETTINGS.map(({ variable, flag, default: fallback, description }) => {
     const name = flag === undefined ? `\`${variable}\`` : `\`${variable}\` (\`${flag}\`)`
-    return `| ${name} | ${fallback} | ${meaning.replaceAll('|', '\\|')} |`
+    return `| ${name} | ${fallback} | ${description.replaceAll('|', '\\|')} |`
   })
   return ['| variable (flag) | default | meaning |', '|---|---|---|', ...rows].join('\n')
 }

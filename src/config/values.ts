@@ -31,8 +31,8 @@ export function wholeNumber(fallback: number, { min, max }: { min: number; max: 
 }
 
 /** One of a few texts. */
-export function oneOf<const T extends readonly [string, ...string[]]>(values: T) {
-  return z.enum(values, { error: `must be ${values.slice(0, -1).join(', ')} or ${values.at(-1)}` })
+export function oneOf<const T extends readonly [string, ...string[]]>(values: T, fallback: T[number]) {
+  return z.enum(values, { error: `must be ${values.slice(0, -1).join(', ')} or ${values.at(-1)}` }).default(fallback)
 }
 
 export function parseAddress(text: string): ListenAddress {

@@ -79,24 +79,21 @@ function verify(
   authorities: readonly CertificateContent[],
   now: Date,
 ): VerifiedCertificate {
-  const unusable = (error: unknown) => ({ thumbprint, isUsable: false, names: null, problem: reasonOf(error) })
+  let isUsable = false
   try {
     const [certificate, ...others] = chain
     const x509 = parseCertificate(certificate ?? new Uint8Array())
     if (!isValidAt(x509, now)) throw new Error('it has expired, or is not valid yet')
     assertKey(x509.publicKey)
-    try {
-      const content = readCertificate(x509)
-      assertOfClient(content)
-      const trusted = authoritiesAmong(others, authorities, now)
-      if (issuerOf(content, trusted) === undefined) throw new Error('no trusted authority has issued it')
-      const { subject, dnsNames, uris } = content
-      return { thumbprint, isUsable: true, names: { subject, dnsNames, uris }, problem: null }
-    } catch (error) {
-      return { ...unusable(error), isUsable: true }
-    }
+    isUsable = true
+    const content = readCertificate(x509)
+    assertOfClient(content)
+    const trusted = authoritiesAmong(others, authorities, now)
+    if (issuerOf(content, trusted) === undefined) throw new Error('no trusted authority has issued it')
+    const { subject, dnsNames, uris } = content
+    return { thumbprint, isUsable, names: { subject, dnsNames, uris }, problem: null }
   } catch (error) {
-    return unusable(error)
+    return { thumbprint, isUsable, names: null, problem: reasonOf(error) }
   }
 }
 

@@ -4,7 +4,7 @@
 import { type FileHandle, lstat, mkdir, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DomainError } from '../domain/errors.ts'
-import { type Draft, discardingAtFailure, writeDraft } from './durable-file.ts'
+import { type Draft, writeDraft } from './durable-file.ts'
 
 /** What a client needs to get a token. */
 export interface Credentials {
@@ -20,14 +20,13 @@ interface NewCredentials {
 }
 
 export interface CredentialsFile {
-  /** Stores them durably. */
-  write(credentials: NewCredentials): Promise<void>
   /**
    * Stores them durably before they work, and gives them the name of the file once `change` has made them work.
    *
+   * @param change Default: they work already, or will.
    * @throws {Error} what `change` throws. If it may have been stored all the same, the message says where the credentials are.
    */
-  writeAround(credentials: NewCredentials, change: () => Promise<void>): Promise<void>
+  write(credentials: NewCredentials, change?: () => Promise<void>): Promise<void>
 }
 
 export interface CredentialsFileOptions {
@@ -44,42 +43,29 @@ export interface CredentialsFileOptions {
  */
 export function credentialsFile(options: CredentialsFileOptions): CredentialsFile {
   const { path, baseUrl, tokenEndpoint, onKept } = options
-  const prepare = ({ clientId, clientSecret }: NewCredentials): Promise<Draft> => {
-    const credentials: Credentials = {
-      base_url: baseUrl,
-      token_endpoint: tokenEndpoint,
-      client_id: clientId,
-      client_secret: clientSecret,
-    }
-    return naming(path, async () => {
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-      await assertReplaceable(path)
-      return await writeDraft(path, `${JSON.stringify(credentials, null, 2)}\n`)
-    })
-  }
-  const publish = async (draft: Draft): Promise<void> => {
-    const kept = await keepAside(path)
-    if (kept !== null) onKept(kept)
-    await draft.publish()
-  }
   return {
-    async write(credentials) {
-      const draft = await prepare(credentials)
-      await naming(path, () => discardingAtFailure(draft, () => publish(draft)))
-    },
-    async writeAround(credentials, change) {
-      const draft = await prepare(credentials)
+    async write({ clientId, clientSecret }, change = async () => {}) {
+      const credentials: Credentials = {
+        base_url: baseUrl,
+        token_endpoint: tokenEndpoint,
+        client_id: clientId,
+        client_secret: clientSecret,
+      }
+      const draft = await prepare(path, `${JSON.stringify(credentials, null, 2)}\n`)
       try {
         await change()
       } catch (error) {
-        if (!mayBeStored(error)) await draft.discard()
-        else throw new Error(`${reasonOf(error)}; then its credentials are in ${draft.path}`, { cause: error })
+        if (mayBeStored(error))
+          throw new Error(`${reasonOf(error)}; then its credentials are in ${draft.path}`, { cause: error })
+        await draft.discard()
         throw error
       }
       try {
-        await publish(draft)
+        const kept = await keepAside(path)
+        if (kept !== null) onKept(kept)
+        await draft.publish()
       } catch (error) {
-        // They work, and there is no other copy.
+        // They may work, and there is no other copy.
         const place = `${draft.path}, or in ${path} if the renaming was not confirmed`
         throw new Error(`the credentials are in ${place}: ${reasonOf(error)}`, { cause: error })
       }
@@ -87,9 +73,11 @@ export function credentialsFile(options: CredentialsFileOptions): CredentialsFil
   }
 }
 
-async function naming<T>(path: string, work: () => Promise<T>): Promise<T> {
+async function prepare(path: string, text: string): Promise<Draft> {
   try {
-    return await work()
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    await assertReplaceable(path)
+    return await writeDraft(path, text)
   } catch (error) {
     throw new Error(
       `cannot write the credentials file ${path}: ${reasonOf(error)}: choose another with --credentials or KEYTURN_CREDENTIALS`,

@@ -32,7 +32,7 @@ export async function writeDraft(path: string, text: string): Promise<Draft> {
 }
 
 /** Discards a draft if `work` fails. Passes the error through. */
-export async function discardingAtFailure(draft: Pick<Draft, 'discard'>, work: () => Promise<void>): Promise<void> {
+async function discardingAtFailure(draft: Pick<Draft, 'discard'>, work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {

@@ -11,9 +11,9 @@ const FLAGS = SETTINGS.filter((setting) => setting.flag !== undefined)
 
 /** Adds a flag for each setting that has one. @param variables Only for these. */
 export function withSettingFlags(command: Command, variables?: readonly string[]): Command {
-  for (const { flag, variable, meaning } of FLAGS) {
+  for (const { flag, variable, description } of FLAGS) {
     if (variables === undefined || variables.includes(variable))
-      command.option(`${flag} <value>`, `${meaning.replaceAll('`', '')} (${variable})`)
+      command.option(`${flag} <value>`, `${description.replaceAll('`', '')} (${variable})`)
   }
   return command
 }

@@ -126,7 +126,7 @@ async function addOwnerSecret(
   }
   const entry = { ...SYSTEM, action: 'recover', resource: `users/${facts.userId}/secrets/${secretId}` }
   const clientId = formatClientId(facts)
-  await file.writeAround({ clientId, clientSecret: secret }, () =>
+  await file.write({ clientId, clientSecret: secret }, () =>
     identities.changeUser(facts.userId, entry, (found, { clock, date }) => {
       const owner = asOwner(found ?? createServiceUser(facts, date))
       return { next: addCredential(owner, newSecret(secretId, hash, date), clock), result: undefined }

@@ -22,7 +22,7 @@ async function writeAround(error: DomainError): Promise<string> {
     tokenEndpoint: 'http://localhost/token',
   })
   const change = () => Promise.reject(error)
-  return await file.writeAround(CREDENTIALS, change).then(String, ({ message }: Error) => message)
+  return await file.write(CREDENTIALS, change).then(String, ({ message }: Error) => message)
 }
 
 describe('credentials that a change makes work', () => {
