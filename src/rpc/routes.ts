@@ -8,12 +8,12 @@ import { createValidateInterceptor } from '@connectrpc/validate'
 import type { Access } from '../app/access/access.ts'
 import { SIGN_IN_PATH } from '../domain/console/sign-ins.ts'
 import type { Log, RequestContext } from '../domain/ports/runtime.ts'
-import { authorize, byToken, type GateOptions, permissionsOf, reauthorize } from './authorization/authorize.ts'
+import { authorize, byToken, type GateOptions, permissionOf, reauthorize } from './authorization/authorize.ts'
 import { auditRefusals } from './authorization/refusal-audit.ts'
 import { bySession, consoleRoutes } from './console/console-routes.ts'
 import { openIdEndpoint } from './console/openid-endpoint.ts'
 import { sessionEndpoint } from './console/session-endpoint.ts'
-import { ZITADEL_REST } from './keys/zitadel-rest.ts'
+import { ZITADEL_REST } from './keys/zitadel-web-key-service.ts'
 import { normalizeTexts } from './messages/interceptors.ts'
 import { translateErrors } from './protocol/call-context.ts'
 import { connectOptions, MAX_MESSAGE_BYTES, restRoutesOf, routesOf } from './protocol/handler-routes.ts'
@@ -40,6 +40,7 @@ export interface RpcOptions extends ServiceParts {
 /** Makes the handlers of all RPC services behind the gate by path. @throws {Error} if a method names no permission. */
 export function createRpcRoutes(options: RpcOptions): RpcRoutes {
   const { access, console, servesZitadel, requestContext } = options
+  for (const method of [...SERVICES, ...ZITADEL_SERVICES].flatMap(({ methods }) => methods)) permissionOf(method)
   const routing = { requestContext, maxMessageBytes: maxBytesOf }
   const router = addServices(routerWith({ authenticate: byToken(access, requestContext), access }, options), options)
   if (servesZitadel) addZitadelServices(router, options)
@@ -67,11 +68,7 @@ function routerWith(gatekeeper: Gatekeeper, options: RpcOptions & ConnectRouterO
     grpc: options.grpc ?? true,
     grpcWeb: options.grpcWeb ?? true,
     ...connectOptions(MAX_MESSAGE_BYTES),
-    requestGate: authorize({
-      ...options,
-      ...gatekeeper,
-      permissionFor: permissionsOf([...SERVICES, ...ZITADEL_SERVICES]),
-    }),
+    requestGate: authorize({ ...options, ...gatekeeper }),
     interceptors: [
       translateErrors(options),
       auditRefusals(options.audit),

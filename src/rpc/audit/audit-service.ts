@@ -44,7 +44,6 @@ interface FollowOptions {
   readonly stopping: AbortSignal
 }
 
-/** Answers the calls of the service. */
 export function auditService(
   audit: Pick<AuditTrail, 'list'>,
   options: FollowOptions,

@@ -50,7 +50,6 @@ export interface GateOptions extends ErrorOptions {
   /** Throws {DomainError} `primary_region` if nothing can be changed here. */
   readonly assertPrimary: () => void
   readonly audit: Pick<AuditTrail, 'refuse'>
-  readonly permissionFor: ReturnType<typeof permissionsOf>
   readonly servesDeprecated: boolean
   readonly requestContext: RequestContext
 }
@@ -64,7 +63,6 @@ export function authorize({
   access,
   assertPrimary,
   audit,
-  permissionFor,
   servesDeprecated,
   requestContext,
   ...errors
@@ -83,7 +81,7 @@ export function authorize({
       if (caller.nextNonce !== null) responseHeader.set('dpop-nonce', caller.nextNonce)
       entry = { ...entry, actor: userId }
       requestContext.identified(requestOf(values), userId)
-      const permission = permissionFor(method)
+      const permission = permissionOf(method)
       const authority = await access.authorize(caller, permission)
       // Every method needs the database. Only authorized callers learn whether it can be reached.
       access.assertStorageReachable()
@@ -126,23 +124,8 @@ export function reauthorize(access: Pick<Access, 'reauthorize'>): Interceptor {
   }
 }
 
-/**
- * Looks up the permission of a method of these services, which is an option in the proto.
- *
- * @throws {Error} at once if a method of the services names no permission or an unknown one, so that the server does not start.
- */
-export function permissionsOf(services: readonly DescService[]): (method: DescMethod) => Permission {
-  const permissions = new Map(
-    services.flatMap((service) => service.methods.map((method) => [method, permissionOf(method)] as const)),
-  )
-  return (method) => {
-    const permission = permissions.get(method)
-    if (permission === undefined) throw new Error(`${method.parent.typeName}.${method.name} has no permission`)
-    return permission
-  }
-}
-
-function permissionOf(method: DescMethod): Permission {
+/** The permission of a method, which is an option in the proto. @throws {Error} if it names none, or an unknown one. */
+export function permissionOf(method: DescMethod): Permission {
   const permission = getOption(method, required_permission)
   if (!isPermission(permission)) {
     throw new Error(

@@ -49,6 +49,15 @@ export function auditRefusal(audit: Pick<AuditTrail, 'refuse'>, entry: AuditEntr
   if (error instanceof DomainError && !NO_REFUSALS.includes(error.code)) audit.refuse(entry, reasonOf(error.code))
 }
 
+/** The parts of a user, by the field with the id of one. */
+const PARTS = {
+  secretId: 'secrets',
+  keyId: 'keys',
+  tokenId: 'tokens',
+  identityId: 'federated_identities',
+  certificateId: 'certificates',
+}
+
 /**
  * The resource that a request is about, by the names of its fields; empty if there is none.
  *
@@ -59,18 +68,14 @@ export function resourceOf(request: object): string {
     const value: unknown = field in request ? request[field as keyof typeof request] : undefined
     return typeof value === 'string' && hasForm(value) ? value : undefined
   }
-  const userId = read('userId', isUuid)
-  const projectId = read('projectId', isUuid)
+  const [userId, projectId, issuerId] = ['userId', 'projectId', 'issuerId'].map((field) => read(field, isUuid))
   const role = read('role', isRole)
   const scope = read('scope', isScope)
   if (userId !== undefined) {
-    const ids = ['secretId', 'keyId', 'tokenId', 'identityId', 'certificateId'].map((field) => read(field, isUuid))
-    const [secretId, keyId, tokenId, identityId, certificateId] = ids
-    if (secretId !== undefined) return userResource(userId, 'secrets', secretId)
-    if (keyId !== undefined) return userResource(userId, 'keys', keyId)
-    if (tokenId !== undefined) return userResource(userId, 'tokens', tokenId)
-    if (identityId !== undefined) return userResource(userId, 'federated_identities', identityId)
-    if (certificateId !== undefined) return userResource(userId, 'certificates', certificateId)
+    for (const [field, part] of Object.entries(PARTS)) {
+      const id = read(field, isUuid)
+      if (id !== undefined) return userResource(userId, part, id)
+    }
     if (projectId !== undefined && role !== undefined) return userResource(userId, 'projects', projectId, 'roles', role)
     if (projectId !== undefined) return userResource(userId, 'managed_projects', projectId)
     return scope === undefined ? userResource(userId) : userResource(userId, 'scopes', scope)
@@ -79,7 +84,6 @@ export function resourceOf(request: object): string {
     if (role !== undefined) return projectResource(projectId, 'roles', role)
     return scope === undefined ? projectResource(projectId) : projectResource(projectId, 'scopes', scope)
   }
-  const issuerId = read('issuerId', isUuid)
   if (issuerId !== undefined) return trustedIssuerResource(issuerId)
   const webKeyId = read('keyId', isThumbprint) ?? read('id', isThumbprint)
   return webKeyId === undefined ? '' : webKeyResource(webKeyId)

@@ -22,7 +22,6 @@ const KINDS = {
   rotation_policy: ResourceKind.ROTATION_POLICY,
 } as const satisfies Record<ResourceName['kind'], ResourceKind>
 
-/** Answers the calls of the service. */
 export function configService(configurations: Configurations): ServiceImpl<typeof ConfigService> {
   return {
     async planConfiguration(req) {

@@ -27,8 +27,7 @@ import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
 import { DEFAULT_ROTATION_POLICY, type RotationPolicy } from '../../domain/keys/rotation-policy.ts'
 import { toKeyOrigin } from '../federation/trusted-issuer-service.ts'
 import { toMatch } from '../identities/credential-services.ts'
-import { toMemberRole } from '../identities/project-member-mapping.ts'
-import { toInstanceRole } from '../identities/service-user-mapping.ts'
+import { toInstanceRole, toMemberRole } from '../identities/service-user-mapping.ts'
 import { toWebKeyConfig } from '../keys/web-key-mapping.ts'
 import { toDate, toSeconds } from '../messages/fields.ts'
 
@@ -52,10 +51,10 @@ const validator = createValidator()
 
 /** Reads a configuration. With values that break a rule, nothing else of it is looked at. */
 export function toConfigurationText(wire: WireConfiguration = create(ConfigurationSchema)): ReadConfiguration {
-  const oversized = oversizedIn(ConfigurationSchema, wire)
-  if (oversized.length > 0) return { configuration: NOTHING, mistakes: oversized }
-  const violations = [...violationsOf(wire), ...nulsOf(ConfigurationSchema, wire, '')]
-  if (violations.length > 0) return { configuration: NOTHING, mistakes: violations }
+  const unfit = unfitIn(wire)
+  const isTooLarge = unfit.some(({ code }) => code === 'configuration_too_large')
+  const broken = isTooLarge ? unfit : [...violationsOf(wire), ...unfit]
+  if (broken.length > 0) return { configuration: NOTHING, mistakes: broken }
   const reading = new Reading()
   const configuration = {
     projects: wire.projects.map(({ name, roles, scopes, audiences, rolesClaim }) => {
@@ -101,50 +100,46 @@ function violationsOf(wire: WireConfiguration): readonly Mistake[] {
 }
 
 /**
- * The first list that is too long, found before anything is looked at: a message of 4 MiB can have hundreds of thousands of values, and each would
- * be a mistake of its own.
+ * What no configuration may have, found before anything is looked at: a list that is too long, which is told alone, since each value of it would be a
+ * mistake of its own; NUL in texts, which PostgreSQL cannot store.
  */
-function oversizedIn(type: DescMessage, message: Message): readonly Mistake[] {
-  const size = { values: 0 }
-  const path = longListIn(type, message, size)
-  if (path === undefined) return []
-  const limit = size.values > MAX_VALUES ? `${MAX_VALUES} values in all its lists` : `${MAX_ITEMS} items in a list`
-  const text = `a configuration has at most ${limit}: apply it in parts, with a label for each`
-  return [{ path, message: text, code: 'configuration_too_large' }]
+function unfitIn(wire: WireConfiguration): readonly Mistake[] {
+  const mistakes: Mistake[] = []
+  let values = 0
+  for (const { path, size = 0, text = '' } of partsOf(ConfigurationSchema, wire)) {
+    values += size
+    if (values > MAX_VALUES) return [tooLarge(path, `${MAX_VALUES} values in all its lists`)]
+    if (size > MAX_ITEMS) return [tooLarge(path, `${MAX_ITEMS} items in a list`)]
+    if (text.includes('\0')) mistakes.push(mistakeAt(path, 'must not have a NUL character'))
+  }
+  return mistakes
 }
 
-function longListIn(type: DescMessage, message: Message, size: { values: number }): string | undefined {
-  const reflected = reflect(type, message)
-  for (const field of type.fields) {
-    if (field.fieldKind !== 'list') continue
-    const list = reflected.get(field)
-    size.values += list.size
-    if (list.size > MAX_ITEMS || size.values > MAX_VALUES) return field.jsonName
-    if (field.listKind !== 'message') continue
-    for (const [index, item] of [...list].entries()) {
-      const below = longListIn(field.message, (item as { message: Message }).message, size)
-      if (below !== undefined) return `${field.jsonName}[${index}].${below}`
-    }
-  }
-  return undefined
+function tooLarge(path: string, limit: string): Mistake {
+  const message = `a configuration has at most ${limit}: apply it in parts, with a label for each`
+  return { path, message, code: 'configuration_too_large' }
 }
 
-/** PostgreSQL cannot store it. */
-function nulsOf(type: DescMessage, message: Message, path: string): readonly Mistake[] {
+/** Every list in a message, before what is in it, and every text. */
+function* partsOf(
+  type: DescMessage,
+  message: Message,
+  prefix = '',
+): Iterable<{ readonly path: string; readonly size?: number; readonly text?: string }> {
   const reflected = reflect(type, message)
-  const inside = (value: unknown, place: string, inner: DescMessage | undefined): readonly Mistake[] => {
-    if (typeof value === 'string')
-      return value.includes('\0') ? [mistakeAt(place, 'must not have a NUL character')] : []
-    return inner === undefined ? [] : nulsOf(inner, (value as { readonly message: Message }).message, place)
-  }
-  return type.fields.flatMap((field) => {
-    const place = path === '' ? field.jsonName : `${path}.${field.jsonName}`
-    if (!reflected.isSet(field)) return []
+  for (const field of type.fields.filter((each) => reflected.isSet(each))) {
+    const path = prefix + field.jsonName
+    let values: [path: string, value: unknown][] = [[path, reflected.get(field)]]
     if (field.fieldKind === 'list') {
-      return [...reflected.get(field)].flatMap((item, index) => inside(item, `${place}[${index}]`, field.message))
+      const list = reflected.get(field)
+      yield { path, size: list.size }
+      values = [...list].map((item, index) => [`${path}[${index}]`, item])
     }
-    return inside(reflected.get(field), place, field.message)
-  })
+    for (const [place, value] of values) {
+      if (typeof value === 'string') yield { path: place, text: value }
+      else if (field.message) yield* partsOf(field.message, (value as { message: Message }).message, `${place}.`)
+    }
+  }
 }
 
 function toUser(wire: WireServiceUser, path: string, reading: Reading): ServiceUserText {

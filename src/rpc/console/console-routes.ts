@@ -9,9 +9,9 @@ import type { RequestContext } from '../../domain/ports/runtime.ts'
 import type { Authenticate } from '../authorization/authorize.ts'
 import { connectRefusal } from '../protocol/http-refusals.ts'
 import type { Answer, RpcRoute, RpcRoutes } from '../protocol/rpc-route.ts'
+import { readCookie } from './cookies.ts'
 import type { OpenIdAnswers } from './openid-endpoint.ts'
 import { crossOriginProblem, isUse } from './same-origin.ts'
-import { readCookie } from './session-cookie.ts'
 
 export interface ConsoleRoutesOptions {
   /** By the path of the method. */

@@ -4,7 +4,7 @@
  * The browser comes to both by a navigation, which can carry no header of the page. What binds the return to the browser that was sent away
  * is a cookie with state, nonce and the code verifier, which lives for ten minutes.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { codeToHttpStatus } from '@connectrpc/connect/protocol-connect'
 import type { AttemptLimiter } from '../../app/access/attempt-limiter.ts'
 import type { AuditTrail } from '../../app/audit/audit-trail.ts'
@@ -18,11 +18,9 @@ import type { OpenIdProvider } from '../../domain/ports/console.ts'
 import type { Log, RequestContext } from '../../domain/ports/runtime.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import { auditRefusal } from '../authorization/refusal-audit.ts'
-import { toConnectError } from '../messages/errors.ts'
-import { labelOf } from '../protocol/call-context.ts'
 import type { Answer } from '../protocol/rpc-route.ts'
-import { attemptCookie } from './attempt-cookie.ts'
-import { setCookie } from './session-cookie.ts'
+import { attemptCookie, setCookie } from './cookies.ts'
+import { refusingWith } from './session-endpoint.ts'
 
 /** Each asks the provider. */
 const RETURNS = { maxRunning: 10, maxWaiting: 50, refusal: databaseBusy }
@@ -50,27 +48,13 @@ export function openIdEndpoint(options: OpenIdEndpointOptions): OpenIdAnswers {
   const departures = attemptCookie(isSecure)
   const returns = new Semaphore(RETURNS)
 
-  const refusing =
-    (answer: (req: IncomingMessage, res: ServerResponse) => Promise<void>): Answer =>
-    async (req, res) => {
-      res.setHeader('cache-control', 'no-store')
-      try {
-        await answer(req, res)
-      } catch (error) {
-        const refusal = toConnectError(
-          error,
-          new Headers({ 'x-request-id': String(req.headers['x-request-id']) }),
-          options,
-        )
-        requestContext.refused(req, labelOf(refusal))
-        for (const [name, value] of refusal.metadata) res.setHeader(name, value)
-        res.writeHead(codeToHttpStatus(refusal.code), {
-          'content-type': 'text/plain; charset=utf-8',
-          'set-cookie': departures.clear,
-        })
-        res.end(`${refusal.rawMessage}\n\nTo try again, open ${baseUrl}${CONSOLE_PATH}\n`)
-      }
-    }
+  const refusing = refusingWith(options, (_req, res, refusal) => {
+    res.writeHead(codeToHttpStatus(refusal.code), {
+      'content-type': 'text/plain; charset=utf-8',
+      'set-cookie': departures.clear,
+    })
+    res.end(`${refusal.rawMessage}\n\nTo try again, open ${baseUrl}${CONSOLE_PATH}\n`)
+  })
 
   /** The person whom the provider confirms. A failure counts for its sign-in, and for the address. */
   const confirmed = async (req: IncomingMessage, address: string): Promise<Person> => {

@@ -5,6 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Code, ConnectError } from '@connectrpc/connect'
+import { readAllBytes } from '@connectrpc/connect/protocol'
 import { codeToHttpStatus, errorToJson } from '@connectrpc/connect/protocol-connect'
 import type { ConsoleSessions } from '../../app/console/console-sessions.ts'
 import type { SessionAccess, SessionCaller } from '../../app/console/session-access.ts'
@@ -12,11 +13,11 @@ import { DomainError } from '../../domain/errors.ts'
 import { formatClientId } from '../../domain/identities/client-id.ts'
 import { permissionsAnywhere } from '../../domain/identities/reach.ts'
 import type { Log, RequestContext } from '../../domain/ports/runtime.ts'
-import { invalidArgument, requestIdOf, toConnectError } from '../messages/errors.ts'
+import { type ErrorOptions, invalidArgument, requestIdOf, toConnectError } from '../messages/errors.ts'
 import { labelOf } from '../protocol/call-context.ts'
 import type { Answer } from '../protocol/rpc-route.ts'
+import { clearCookie, readCookie, setCookie } from './cookies.ts'
 import { isUse } from './same-origin.ts'
-import { clearCookie, readCookie, setCookie } from './session-cookie.ts'
 
 /** More than a code takes, in bytes. */
 const MAX_BODY_BYTES = 1024
@@ -49,20 +50,10 @@ export function sessionEndpoint(options: SessionEndpointOptions): Readonly<Recor
     requestContext.identified(req, caller.user.userId)
     return caller
   }
-  const refusing =
-    (answer: (req: IncomingMessage, res: ServerResponse) => Promise<void>): Answer =>
-    async (req, res) => {
-      res.setHeader('cache-control', 'no-store')
-      try {
-        await answer(req, res)
-      } catch (error) {
-        const refusal = toConnectError(error, headerOf(req), options)
-        requestContext.refused(req, labelOf(refusal))
-        for (const [name, value] of refusal.metadata) res.setHeader(name, value)
-        const signIn = signInPath === null ? {} : { signInPath }
-        sendJson(req, res, codeToHttpStatus(refusal.code), { ...errorToJson(refusal, undefined), ...signIn })
-      }
-    }
+  const refusing = refusingWith(options, (req, res, refusal) => {
+    const signIn = signInPath === null ? {} : { signInPath }
+    sendJson(req, res, codeToHttpStatus(refusal.code), { ...errorToJson(refusal, undefined), ...signIn })
+  })
 
   return {
     GET: refusing(async (req, res) =>
@@ -89,6 +80,28 @@ export function sessionEndpoint(options: SessionEndpointOptions): Readonly<Recor
   }
 }
 
+/**
+ * Answers that are not cached, with errors like those of RPCs.
+ *
+ * @param send Sends the status and the body of an error, whose headers are set.
+ */
+export function refusingWith(
+  { requestContext, ...options }: ErrorOptions & { readonly requestContext: Pick<RequestContext, 'refused'> },
+  send: (req: IncomingMessage, res: ServerResponse, refusal: ConnectError) => void,
+): (answer: Answer) => Answer {
+  return (answer) => async (req, res) => {
+    res.setHeader('cache-control', 'no-store')
+    try {
+      await answer(req, res)
+    } catch (error) {
+      const refusal = toConnectError(error, headerOf(req), options)
+      requestContext.refused(req, labelOf(refusal))
+      for (const [name, value] of refusal.metadata) res.setHeader(name, value)
+      send(req, res, refusal)
+    }
+  }
+}
+
 function describe({ user, session }: SessionCaller): object {
   return {
     userId: user.userId,
@@ -103,26 +116,14 @@ function describe({ user, session }: SessionCaller): object {
 
 /** @throws {ConnectError} `invalid_argument`. */
 async function readCode(req: IncomingMessage): Promise<string> {
-  if (!/^application\/json(?:; ?charset=utf-8)?$/i.test(req.headers['content-type'] ?? '')) throw noCode()
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of req as AsyncIterable<Buffer>) {
-    length += chunk.length
-    if (length > MAX_BODY_BYTES) throw noCode()
-    chunks.push(chunk)
-  }
-  const body = parse(Buffer.concat(chunks).toString())
-  const code: unknown = typeof body === 'object' && body !== null && 'code' in body ? body.code : undefined
-  if (typeof code !== 'string') throw noCode()
-  return code
-}
-
-function parse(json: string): unknown {
   try {
-    return JSON.parse(json)
+    if (!/^application\/json(?:; ?charset=utf-8)?$/i.test(req.headers['content-type'] ?? '')) throw noCode()
+    const { code } = JSON.parse(Buffer.from(await readAllBytes(req, MAX_BODY_BYTES)).toString())
+    if (typeof code === 'string') return code
   } catch {
-    throw noCode()
+    // It is refused in one way.
   }
+  throw noCode()
 }
 
 function noCode(): ConnectError {

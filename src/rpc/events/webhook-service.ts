@@ -20,7 +20,6 @@ const STATES = {
   gone: WebhookState.GONE,
 } as const satisfies Readonly<Record<Disabled, WebhookState>>
 
-/** Answers the calls of the service. */
 export function webhookService(webhooks: Webhooks): ServiceImpl<typeof WebhookService> {
   return {
     async createWebhook({ name, url, caCertificates, eventTypes: types, resources }, context) {

@@ -27,7 +27,6 @@ import { fromDate, maskedBy } from '../messages/fields.ts'
 import { listFromMemory } from '../messages/paging.ts'
 import { invalidField } from '../messages/violations.ts'
 
-/** Answers the calls of the service. */
 export function trustedIssuerService(issuers: TrustedIssuers): ServiceImpl<typeof TrustedIssuerService> {
   const toWire = (issuer: TrustedIssuer) => fromTrustedIssuer(issuer, issuers.fetchedKeys(issuer))
   const answer = (issuer: TrustedIssuer) => ({ trustedIssuer: toWire(issuer) })

@@ -4,28 +4,20 @@
  *
  * A secret or token leaves the process only in the response to the call that creates it.
  */
-import { create } from '@bufbuild/protobuf'
+import type { MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
-import {
+import type {
   FederatedIdentitySchema,
-  type FederatedIdentity as WireFederatedIdentity,
-  type RequiredClaim as WireRequiredClaim,
+  RequiredClaim as WireRequiredClaim,
 } from '../../../gen/iam/federation/v2/federated_identity_pb.js'
 import type { FederatedIdentityService } from '../../../gen/iam/federation/v2/federated_identity_service_pb.js'
-import {
-  type CertificateMatch,
-  ClientCertificateSchema,
-  type ClientCertificate as WireClientCertificate,
-} from '../../../gen/iam/user/v2/client_certificate_pb.js'
+import type { CertificateMatch, ClientCertificateSchema } from '../../../gen/iam/user/v2/client_certificate_pb.js'
 import type { ClientCertificateService } from '../../../gen/iam/user/v2/client_certificate_service_pb.js'
-import {
+import type {
   ClientSecretSchema,
   PersonalAccessTokenSchema,
   UserKeySchema,
-  type ClientSecret as WireClientSecret,
-  type PersonalAccessToken as WirePersonalAccessToken,
-  type UserKey as WireUserKey,
 } from '../../../gen/iam/user/v2/service_user_pb.js'
 import type { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
 import type { Credentials } from '../../app/identities/credentials.ts'
@@ -175,67 +167,61 @@ function listOf(credentials: Credentials) {
   }
 }
 
-function fromClientSecret(secret: ClientSecret): WireClientSecret {
+function fromClientSecret(secret: ClientSecret): MessageInitShape<typeof ClientSecretSchema> {
   const secretId = secret.credentialId
   const ends = { ...fromDate('deactivationDate', secret.deactivatedAt), ...fromDate('lastUseDate', secret.lastUsedAt) }
-  return create(ClientSecretSchema, { secretId, ...datesOf(secret), ...ends })
+  return { secretId, ...datesOf(secret), ...ends }
 }
 
-function fromUserKey(key: UserKey): WireUserKey {
+function fromUserKey(key: UserKey): MessageInitShape<typeof UserKeySchema> {
   const publicJwk = JSON.stringify(key.publicJwk)
-  return create(UserKeySchema, { keyId: key.credentialId, publicJwk, ...datesOf(key) })
+  return { keyId: key.credentialId, publicJwk, ...datesOf(key) }
 }
 
 /** A personal access token on the wire, without the token. */
-function fromPersonalAccessToken(token: PersonalAccessToken): WirePersonalAccessToken {
-  return create(PersonalAccessTokenSchema, { tokenId: token.credentialId, ...datesOf(token) })
+function fromPersonalAccessToken(token: PersonalAccessToken): MessageInitShape<typeof PersonalAccessTokenSchema> {
+  return { tokenId: token.credentialId, ...datesOf(token) }
 }
 
-function fromCertificate(certificate: ClientCertificate): WireClientCertificate {
+function fromCertificate(certificate: ClientCertificate): MessageInitShape<typeof ClientCertificateSchema> {
   const certificateId = certificate.credentialId
-  return create(ClientCertificateSchema, { certificateId, match: fromMatch(certificate), ...datesOf(certificate) })
+  return { certificateId, match: fromMatch(certificate), ...datesOf(certificate) }
 }
 
-function fromIdentity(identity: FederatedIdentity): WireFederatedIdentity {
+function fromIdentity(identity: FederatedIdentity): MessageInitShape<typeof FederatedIdentitySchema> {
   const { credentialId: identityId, issuerId, subject, claims, createdAt } = identity
-  return create(FederatedIdentitySchema, {
+  return {
     identityId,
     issuerId,
     subject,
     audience: identity.audience ?? '',
     claims: claims.map(({ pointer, value }) => ({ pointer, value })),
     creationDate: timestampFromDate(createdAt),
-  })
+  }
 }
 
 function datesOf({ createdAt, expiresAt }: UserCredential) {
   return { creationDate: timestampFromDate(createdAt), ...fromDate('expirationDate', expiresAt) }
 }
 
-const TO_WIRE = {
+const MATCHES = {
   subject_dn: 'subjectDn',
   san_dns: 'sanDns',
   san_uri: 'sanUri',
   thumbprint: 'thumbprint',
 } as const satisfies Record<ClientCertificate['match'], CertificateMatch['match']['case']>
 
-const FROM_WIRE = {
-  subjectDn: 'subject_dn',
-  sanDns: 'san_dns',
-  sanUri: 'san_uri',
-  thumbprint: 'thumbprint',
-} as const satisfies Record<NonNullable<CertificateMatch['match']['case']>, ClientCertificate['match']>
-
 /** What a request says of a certificate. The rules of the proto must have been checked. */
 export function toMatch(wire: CertificateMatch | undefined): Pick<ClientCertificate, 'match' | 'value'> {
   const { case: name, value } = wire?.match ?? {}
-  if (name === undefined || value === undefined) throw new Error('the rules of the proto have not been checked')
-  return { match: FROM_WIRE[name], value }
+  const match = (Object.keys(MATCHES) as ClientCertificate['match'][]).find((each) => MATCHES[each] === name)
+  if (match === undefined || value === undefined) throw new Error('the rules of the proto have not been checked')
+  return { match, value }
 }
 
 /** What of a certificate must be equal, on the wire. */
 export function fromMatch({ match, value }: Pick<ClientCertificate, 'match' | 'value'>) {
-  return { match: { case: TO_WIRE[match], value } }
+  return { match: { case: MATCHES[match], value } }
 }
 
 function toRequiredClaim({ pointer, value }: WireRequiredClaim): RequiredClaim {

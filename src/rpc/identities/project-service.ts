@@ -1,10 +1,10 @@
 /**
  * `iam.project.v2.ProjectService`.
  */
-import { create } from '@bufbuild/protobuf'
+import type { MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
-import { ProjectSchema, type Project as WireProject } from '../../../gen/iam/project/v2/project_pb.js'
+import type { ProjectMemberSchema, ProjectSchema } from '../../../gen/iam/project/v2/project_pb.js'
 import type { ProjectService } from '../../../gen/iam/project/v2/project_service_pb.js'
 import type { Projects } from '../../app/identities/projects.ts'
 import type { ServiceUsers } from '../../app/identities/service-users.ts'
@@ -14,12 +14,11 @@ import { actorOf } from '../authorization/actor.ts'
 import { maskedBy, required } from '../messages/fields.ts'
 import { byName, listFromMemory, listPage } from '../messages/paging.ts'
 import { invalidField } from '../messages/violations.ts'
-import { fromMember, toMemberRole } from './project-member-mapping.ts'
+import { fromMemberRole, toMemberRole } from './service-user-mapping.ts'
 
 const PROJECTS = byName((project: Project) => project.name)
 const MEMBERS = byName(({ userId }: ProjectMember) => userId)
 
-/** Answers the calls of the service. */
 export function projectService(
   projects: Projects,
   users: Pick<ServiceUsers, 'setManagedProject'>,
@@ -124,6 +123,10 @@ export function projectService(
 }
 
 /** A project on the wire. Its roles, scopes and audiences have lists of their own. */
-function fromProject({ projectId, name, rolesClaim, createdAt }: Project): WireProject {
-  return create(ProjectSchema, { projectId, name, rolesClaim, creationDate: timestampFromDate(createdAt) })
+function fromProject({ projectId, name, rolesClaim, createdAt }: Project): MessageInitShape<typeof ProjectSchema> {
+  return { projectId, name, rolesClaim, creationDate: timestampFromDate(createdAt) }
+}
+
+function fromMember({ userId, name, role }: ProjectMember): MessageInitShape<typeof ProjectMemberSchema> {
+  return { userId, name, role: fromMemberRole(role) }
 }

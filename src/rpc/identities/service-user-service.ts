@@ -24,7 +24,6 @@ export interface ServiceUserServiceOptions {
   readonly introspection: Pick<Introspection, 'examine'>
 }
 
-/** Answers the calls of the service. */
 export function serviceUserService({
   users,
   credentials,

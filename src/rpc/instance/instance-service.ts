@@ -1,16 +1,14 @@
 /**
  * `iam.instance.v2.InstanceService`.
  */
-import { create } from '@bufbuild/protobuf'
+import type { MessageInitShape } from '@bufbuild/protobuf'
 import { durationFromMs, timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import {
-  InstanceSchema,
+  type InstanceSchema,
   type InstanceService,
   ReplicaPresence,
-  ReplicaSchema,
-  type Instance as WireInstance,
-  type Replica as WireReplica,
+  type ReplicaSchema,
 } from '../../../gen/iam/instance/v2/instance_service_pb.js'
 import type { InstanceFacts, InstanceOverview } from '../../app/instance/instance-overview.ts'
 import { changesLacking, type Heartbeat, type Presence, presenceOf, type SeenReplica } from '../../domain/replicas.ts'
@@ -22,7 +20,6 @@ const PRESENCES = {
   gone: ReplicaPresence.GONE,
 } as const satisfies Record<Presence, ReplicaPresence>
 
-/** Answers the calls of the service. */
 export function instanceService(instance: Pick<InstanceOverview, 'get'>): ServiceImpl<typeof InstanceService> {
   return {
     async getInstance() {
@@ -31,9 +28,9 @@ export function instanceService(instance: Pick<InstanceOverview, 'get'>): Servic
   }
 }
 
-function fromInstance(facts: InstanceFacts): WireInstance {
+function fromInstance(facts: InstanceFacts): MessageInitShape<typeof InstanceSchema> {
   const { replicas, newestVersion, clockOffsetSeconds } = facts
-  return create(InstanceSchema, {
+  return {
     version: BigInt(facts.version),
     ...fromDate('changeDate', facts.changedAt),
     currentDate: timestampFromDate(facts.now),
@@ -43,28 +40,28 @@ function fromInstance(facts: InstanceFacts): WireInstance {
     database: { postgresqlVersion: facts.serverVersion, clockOffset: toDuration(clockOffsetSeconds) },
     masterKeys: [...facts.masterKeys],
     settings: Object.entries(facts.settings).map(([name, value]) => ({ name, value: String(value ?? '') })),
-  })
+  }
 }
 
-function fromAnsweringReplica(facts: InstanceFacts): WireReplica {
+function fromAnsweringReplica(facts: InstanceFacts): MessageInitShape<typeof ReplicaSchema> {
   const { identity, readiness, version, newestVersion, lagSeconds, stalenessSeconds } = facts
   const reason = readiness.ready ? '' : readiness.reason
-  return create(ReplicaSchema, {
+  return {
     ...fieldsOf({ ...identity, version, lagSeconds, ready: readiness.ready, reason }),
     staleness: toDuration(stalenessSeconds),
     warnings: readiness.ready ? [...readiness.warnings] : [],
     versionsBehind: BigInt(Math.max(0, newestVersion - version)),
     presence: ReplicaPresence.SEEN,
-  })
+  }
 }
 
-function fromSeenReplica(replica: SeenReplica, newestVersion: number): WireReplica {
-  return create(ReplicaSchema, {
+function fromSeenReplica(replica: SeenReplica, newestVersion: number): MessageInitShape<typeof ReplicaSchema> {
+  return {
     ...fieldsOf(replica),
     versionsBehind: BigInt(changesLacking(replica, newestVersion)),
     lastSeenDate: timestampFromDate(replica.lastSeenAt),
     presence: PRESENCES[presenceOf(replica)],
-  })
+  }
 }
 
 function fieldsOf({ replicaId, hostName, keyturnVersion, startedAt, version, lagSeconds, ready, reason }: Heartbeat) {

@@ -19,7 +19,6 @@ const STATES = {
   inactive: State.INACTIVE,
 } as const satisfies Record<WebKeyState, State>
 
-/** Answers the calls of the service. */
 export function webKeyBetaService(webKeys: WebKeys): ServiceImpl<typeof WebKeyService> {
   return {
     async createWebKey(req, context) {

@@ -21,7 +21,6 @@ import {
 
 const DEFAULT_STEPS = 10
 
-/** Answers the calls of the service. */
 export function webKeyService(webKeys: WebKeys, rotation: KeyRotation): ServiceImpl<typeof WebKeyService> {
   return {
     async createWebKey(req, context) {

@@ -7,14 +7,15 @@
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import { State } from '../../../gen/zitadel/webkey/v2/key_pb.js'
-import type { WebKeyService } from '../../../gen/zitadel/webkey/v2/webkey_service_pb.js'
-import type { WebKeyService as BetaWebKeyService } from '../../../gen/zitadel/webkey/v2beta/webkey_service_pb.js'
+import { WebKeyService } from '../../../gen/zitadel/webkey/v2/webkey_service_pb.js'
+import { WebKeyService as BetaWebKeyService } from '../../../gen/zitadel/webkey/v2beta/webkey_service_pb.js'
 import type { WebKeys } from '../../app/keys/web-keys.ts'
 import { configOf, DEFAULT_WEB_KEY_CONFIG } from '../../domain/keys/key-algorithm.ts'
 import { earlyActivationWarning } from '../../domain/keys/publication.ts'
 import type { WebKey, WebKeyState } from '../../domain/keys/web-key.ts'
 import { actorOf } from '../authorization/actor.ts'
 import { fromDate, sendWarnings } from '../messages/fields.ts'
+import type { RestBinding } from '../protocol/rest.ts'
 import { fromKind, toKind } from './web-key-mapping.ts'
 
 const STATES = {
@@ -23,7 +24,6 @@ const STATES = {
   inactive: State.INACTIVE,
 } as const satisfies Record<WebKeyState, State>
 
-/** Answers the calls of both services. */
 export function zitadelWebKeyService(
   webKeys: WebKeys,
 ): ServiceImpl<typeof WebKeyService> & ServiceImpl<typeof BetaWebKeyService> {
@@ -62,4 +62,33 @@ function fromWebKey(key: WebKey) {
     state: STATES[key.state] as number,
     key: fromKind(configOf(key.algorithm, key.publicJwk)),
   }
+}
+
+const { createWebKey, activateWebKey, listWebKeys, deleteWebKey } = BetaWebKeyService.method
+const { listWebKeys: listWebKeysV2, deleteWebKey: deleteWebKeyV2 } = WebKeyService.method
+
+/** The REST paths. `v2` has none for creation and activation. */
+export const ZITADEL_REST: readonly RestBinding[] = [
+  { httpMethod: 'POST', path: '/v2beta/web_keys', method: createWebKey, hasBody: true },
+  { httpMethod: 'GET', path: '/v2beta/web_keys', method: listWebKeys, hasBody: false },
+  { httpMethod: 'POST', path: '/v2beta/web_keys/{id}/activate', method: activateWebKey, hasBody: false },
+  { httpMethod: 'DELETE', path: '/v2beta/web_keys/{id}', method: deleteWebKey, hasBody: false },
+  { httpMethod: 'GET', path: '/v2/web_keys', method: listWebKeysV2, hasBody: false },
+  { httpMethod: 'DELETE', path: '/v2/web_keys/{id}', method: deleteWebKeyV2, hasBody: false },
+]
+
+const METHODS: ReadonlyMap<string, string> = new Map(
+  ZITADEL_REST.map(({ httpMethod, path, method }) => [
+    `${httpMethod} ${path}`,
+    `${method.parent.typeName}/${method.name}`,
+  ]),
+)
+
+/** The RPC method of a route, with the full name of its service. Undefined if it is not one of these paths. */
+export function restMethodOf(httpMethod: string, route: string): string | undefined {
+  return METHODS.get(`${httpMethod} ${route}`)
+}
+
+export function isZitadelRest(path: string): boolean {
+  return /^\/v2(?:beta)?\/web_keys(?:\/|$)/.test(path)
 }

@@ -1,7 +1,7 @@
 /**
  * Violations of the rules for the fields of a request, as error details.
  */
-import { create, toBinary } from '@bufbuild/protobuf'
+import { toBinary } from '@bufbuild/protobuf'
 import {
   type Violation,
   ViolationSchema,
@@ -25,18 +25,14 @@ const MAX_BYTES = 1_024
 export function invalidField(field: string, message: string): ConnectError {
   const violation = { field: { elements: [{ fieldName: field }] }, ruleId: field, message }
   return new ConnectError(`${field}: ${message}`, Code.InvalidArgument, undefined, [
-    { desc: ViolationsSchema, value: create(ViolationsSchema, { violations: [violation] }) },
+    { desc: ViolationsSchema, value: { violations: [violation] } },
   ])
 }
 
 /** Details about fields that a rule refuses. `violationDetails` of the boundary shortens them. */
-export function fieldDetails(fields: readonly RefusedField[]): { desc: typeof ViolationsSchema; value: Violations }[] {
-  const violations = fields.map(({ path, message }) => ({
-    field: { elements: [{ fieldName: path }] },
-    ruleId: '',
-    message,
-  }))
-  return [{ desc: ViolationsSchema, value: create(ViolationsSchema, { violations }) }]
+export function fieldDetails(fields: readonly RefusedField[]) {
+  const violations = fields.map(({ path, message }) => ({ field: { elements: [{ fieldName: path }] }, message }))
+  return [{ desc: ViolationsSchema, value: { violations } }]
 }
 
 /**
@@ -46,8 +42,8 @@ export function fieldDetails(fields: readonly RefusedField[]): { desc: typeof Vi
 export function violationDetails(all: Violations): ConnectError['details'] {
   const violations = firstOf(all)
   return [
-    { desc: ViolationsSchema, value: create(ViolationsSchema, { violations }) },
-    { desc: BadRequestSchema, value: create(BadRequestSchema, { fieldViolations: violations.map(toFieldViolation) }) },
+    { desc: ViolationsSchema, value: { violations } },
+    { desc: BadRequestSchema, value: { fieldViolations: violations.map(toFieldViolation) } },
   ]
 }
 

@@ -45,7 +45,7 @@ export function routesOf(router: ConnectRouter, options: RoutesOptions): RpcRout
     router.handlers.map((handler) => {
       const answer = createAnswer(handler, options)
       const answers = isReadOnly(handler) ? { GET: answer, POST: answer } : { POST: answer }
-      const headers = deprecationHeaders(handler.requestPath)
+      const headers = deprecationHeaders(handler.service, handler.method.name)
       const maxBodyBytes = options.maxMessageBytes(handler.service)
       return [handler.requestPath, { answers, headers, anyOrigin: true, maxBodyBytes }]
     }),

@@ -31,7 +31,6 @@ export interface HealthOptions {
   readonly admit: Admit
 }
 
-/** Answers the calls of the service. */
 export function healthService({ serving, administration, admit }: HealthOptions): ServiceImpl<typeof Health> {
   const names = new Set(administration.map(({ typeName }) => typeName))
 

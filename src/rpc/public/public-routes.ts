@@ -18,8 +18,7 @@ import type { RpcRoutes } from '../protocol/rpc-route.ts'
 import { StreamLimiter } from '../protocol/stream-limiter.ts'
 import { SERVICES, ZITADEL_SERVICES } from '../services.ts'
 import { healthService, type Serving } from './health-service.ts'
-import { ALPHA_REFLECTION, reflectionService } from './reflection-service.ts'
-import { Schema } from './schema.ts'
+import { ALPHA_REFLECTION, reflectionService, Schema } from './reflection-service.ts'
 
 const PUBLIC_SERVICES = [Health, ServerReflection, ALPHA_REFLECTION]
 

@@ -8,7 +8,7 @@ import type { Signer, SignerFactory } from '../../domain/ports/keys.ts'
 import type { GrantFacts } from '../../domain/ports/runtime.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
 import { OAUTH_PATHS } from '../../oauth/endpoints.ts'
-import { restMethodOf } from '../../rpc/keys/zitadel-rest.ts'
+import { restMethodOf } from '../../rpc/keys/zitadel-web-key-service.ts'
 import { isRpc, rpcMethodOf } from '../../rpc/protocol/rpc-route.ts'
 import { observing } from './observed-metrics.ts'
 

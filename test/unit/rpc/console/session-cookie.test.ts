@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { readCookie } from '../../../../src/rpc/console/session-cookie.ts'
+import { readCookie } from '../../../../src/rpc/console/cookies.ts'
 
 describe('the cookie of a session', () => {
   it.each([
