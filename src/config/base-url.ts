@@ -1,6 +1,4 @@
-/**
- * What a base URL of a server must be. Apart from `values.ts`, so that commands need not load what checks all settings.
- */
+/** What a base URL of a server must be. Apart from `values.ts`, so that commands need not load what checks all settings. */
 import { isIP } from 'node:net'
 
 /** The base URL in a text, as the setting takes it. @param refuse Gets what the text must be, for example `must be a URL`. */

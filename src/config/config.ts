@@ -1,6 +1,4 @@
-/**
- * The configuration of a server, and how its mistakes are reported. What each setting means is in `settings.ts`.
- */
+/** The configuration of a server, and how its mistakes are reported. What each setting means is in `settings.ts`. */
 import { join, resolve } from 'node:path'
 import type { Variables } from './settings.ts'
 import type { TraceSampling } from './trace-sampling.ts'
@@ -8,7 +6,6 @@ import type { TraceSampling } from './trace-sampling.ts'
 /** The generated master key, in the data directory. */
 export const MASTER_KEY_FILE = 'master.key'
 
-/** The settings, checked. */
 export type Config = Readonly<ReturnType<typeof toConfig>> & {
   /** Null: there is no collector. */
   readonly traceSampling: TraceSampling | null
@@ -27,7 +24,6 @@ export class ConfigError extends Error {
   }
 }
 
-/** The configuration that variables make. */
 export function toConfig(settings: Variables) {
   const dataDir = resolve(settings.KEYTURN_DATA_DIR)
   return {

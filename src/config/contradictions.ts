@@ -1,6 +1,4 @@
-/**
- * Mistakes that the form of a single variable does not show: settings that contradict each other.
- */
+/** Mistakes that the form of a single variable does not show: settings that contradict each other. */
 
 /** Of each of these, one may be set. */
 const ALTERNATIVES = [

@@ -17,7 +17,6 @@ export const CLIENT_VARIABLES = [
   'KEYTURN_CLIENT_KEY_FILE',
 ] as const
 
-/** The environment of this process. */
 export function processEnvironment(): Environment {
   return process.env
 }

@@ -211,7 +211,6 @@ export const VARIABLES = z.strictObject({
 })
 export type Variables = z.output<typeof VARIABLES>
 
-/** One setting, as users see it. */
 export interface Setting extends Documentation {
   readonly variable: string
   readonly default: string

@@ -5,7 +5,6 @@
  */
 import { ConfigError } from './config.ts'
 
-/** Which requests are traced. */
 export interface TraceSampling {
   /** The share of traces that are recorded, 0 to 1. The trace id decides, so all services decide alike. */
   readonly ratio: number

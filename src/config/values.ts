@@ -1,13 +1,10 @@
-/**
- * Parsers and formatters for the values of settings. A parser throws an {Error} that says what the value must be.
- */
+/** Parsers and formatters for the values of settings. A parser throws an {Error} that says what the value must be. */
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import { parseBaseUrl } from './base-url.ts'
 
-/** An address to listen on. */
 export interface ListenAddress {
   readonly host: string
   readonly port: number
@@ -30,7 +27,6 @@ export function wholeNumber(fallback: number, { min, max }: { min: number; max: 
   return parsed((text) => toWholeNumber(text, { min, max, message })).prefault(String(fallback))
 }
 
-/** One of a few texts. */
 export function oneOf<const T extends readonly [string, ...string[]]>(values: T, fallback: T[number]) {
   return z.enum(values, { error: `must be ${values.slice(0, -1).join(', ')} or ${values.at(-1)}` }).default(fallback)
 }
@@ -122,7 +118,6 @@ export function parsePostgresUrl(text: string): string {
   throw new Error('must be a URL that starts with postgres://')
 }
 
-/** The URL in a file. */
 export function readPostgresUrl(path: string): string {
   let text: string
   try {

@@ -1,10 +1,7 @@
-/**
- * The version of this program, as `package.json` has it.
- */
+/** The version of this program, as `package.json` has it. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Reads it. */
 export function readVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'))
   const version = (manifest as { readonly version?: unknown }).version

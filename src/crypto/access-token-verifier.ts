@@ -20,7 +20,6 @@ const KEY_ID = /^[\w-]{43}$/
 
 const NOT_VALID = 'the access token is not valid'
 
-/** The required claims, and the time of the verification. */
 export interface AccessTokenVerifierOptions {
   readonly issuer: string
   /** Without one every audience is good. */

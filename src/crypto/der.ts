@@ -1,6 +1,4 @@
-/**
- * Reads DER (X.690), as far as certificates need it: tags of one byte, definite lengths in their shortest form.
- */
+/** Reads DER (X.690), as far as certificates need it: tags of one byte, definite lengths in their shortest form. */
 
 export interface DerValue {
   readonly tag: number

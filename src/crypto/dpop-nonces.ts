@@ -11,7 +11,6 @@ import { isSame } from './secrets.ts'
 /** 128 bits. */
 const NONCE_BYTES = 16
 
-/** Nonces under a derived key of the integrity key. */
 export function createDpopNonces(key: Uint8Array): DpopNonces {
   const secret = createSecretKey(key)
   const nonceOf = (step: number) =>

@@ -23,7 +23,6 @@ const MAX_PROOF_LENGTH = 4096
 
 const MAX_ID_LENGTH = 200
 
-/** A verifier of proofs. It keeps nothing. */
 export function createDpopProofVerifier(): DpopProofVerifier {
   return {
     async verify(proof, now) {

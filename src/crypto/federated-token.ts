@@ -36,7 +36,6 @@ class Distrust extends Error {}
 /** Finds the key of a JWT by its header. @throws {DomainError} if the keys are not known at the moment. */
 export type KeyFinder = CompactVerifyGetKey
 
-/** What a JWT is verified with. */
 export interface FederationContext {
   readonly issuers: readonly TrustedIssuer[]
   readonly now: Date

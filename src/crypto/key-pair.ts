@@ -1,6 +1,4 @@
-/**
- * Generates key pairs for web keys off the main thread, names them by their thumbprint, seals the private half and wipes it.
- */
+/** Generates key pairs for web keys off the main thread, names them by their thumbprint, seals the private half and wipes it. */
 import { generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
 import { DomainError } from '../domain/errors.ts'

@@ -19,7 +19,6 @@ export function thumbprint(jwk: PublicJwk): string {
 
 type Statement = readonly (string | null)[]
 
-/** What is said of a row. */
 const STATEMENTS: { readonly [Kind in keyof CodedRows]: (row: CodedRows[Kind]) => Statement } = {
   webKeys: (key) => {
     if (key.keyId !== thumbprint(key.publicJwk)) throw new Error('its key_id is not the thumbprint of its public_jwk')
@@ -39,7 +38,6 @@ const STATEMENTS: { readonly [Kind in keyof CodedRows]: (row: CodedRows[Kind]) =
   consoleSessions: (session) => [session.sessionId, session.clientAddress, ...ofSignIn(session)],
 }
 
-/** Makes and checks codes. */
 export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
   const of: PublicKeyMacs['of'] = (kind, row) =>
     createHmac('sha256', keys[kind])

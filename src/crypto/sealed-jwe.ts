@@ -26,7 +26,6 @@ const CONTENT_KEY_BYTES = 32
 /** An RSA key of 4096 bits takes 3400 characters. */
 const MAX_CHARACTERS = 16_384
 
-/** What both ways of AES need. */
 const GCM = { name: 'AES-GCM', tagLength: TAG_BYTES * 8 }
 type Nonce = Pick<webcrypto.AesGcmParams, 'additionalData'> & { readonly iv: Buffer<ArrayBuffer> }
 

@@ -1,6 +1,4 @@
-/**
- * Signs with the private key of the active web key. The opened key stays in the closure of its signer.
- */
+/** Signs with the private key of the active web key. The opened key stays in the closure of its signer. */
 import { createPublicKey, type KeyObject, sign } from 'node:crypto'
 import { KEY_ALGORITHMS } from '../domain/keys/key-algorithm.ts'
 import type { ActiveWebKey } from '../domain/keys/web-key.ts'
@@ -8,7 +6,6 @@ import type { SignerFactory } from '../domain/ports/keys.ts'
 import { contentOf, readDer, TAG, valuesIn } from './der.ts'
 import type { KeySealer } from './sealed-key.ts'
 
-/** A factory that opens private keys with this sealer. */
 export function createSignerFactory(sealer: KeySealer): SignerFactory {
   return {
     async open(key, sealedPrivateKey) {

@@ -1,6 +1,4 @@
-/**
- * The `WebhookSigner`: signing secrets, sealed at rest, and signatures of Standard Webhooks 1.0 with them (HMAC-SHA256).
- */
+/** The `WebhookSigner`: signing secrets, sealed at rest, and signatures of Standard Webhooks 1.0 with them (HMAC-SHA256). */
 import { createHmac, randomBytes } from 'node:crypto'
 import type { WebhookSigner } from '../domain/ports/webhooks.ts'
 import type { MasterKeys } from './master-keys.ts'

@@ -15,7 +15,6 @@ import { DatabaseSync } from 'node:sqlite'
 const LOCK_FILE = 'lock'
 const SQLITE_BUSY = 5
 
-/** A data directory that belongs to this process. */
 export interface DataDirectoryLock {
   /** Lets other processes have it. The end of the process does so too. */
   release(): void

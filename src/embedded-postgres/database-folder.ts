@@ -43,9 +43,7 @@ const FIRST_STATEMENTS = [
 
 const run = promisify(execFile)
 
-/** What makes and runs a database. */
 export interface Makers {
-  /** The folder with `bin`, `lib` and `share`. */
   readonly programs: string
   /** Null: the user of this process. */
   readonly user: ServerUser | null

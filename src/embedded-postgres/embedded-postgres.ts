@@ -19,9 +19,7 @@ const RESTART = { first: 250, longest: 30_000 }
 /** After a run of so many milliseconds the backoff begins again. */
 const LONG_RUN = 60_000
 
-/** What an embedded database is started with. */
 export interface EmbeddedPostgresOptions {
-  /** Created if it is missing. */
   readonly dataDir: string
   /** How many connections all processes of Keyturn together open at most. */
   readonly connections: number
@@ -30,7 +28,6 @@ export interface EmbeddedPostgresOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** A running embedded database. */
 export interface EmbeddedPostgres {
   /** The database folder, in which the socket is. */
   readonly folder: string
@@ -66,7 +63,6 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   }
 }
 
-/** Keeps a server running on a folder. */
 class Supervisor {
   readonly #folder: string
   readonly #makers: Makers

@@ -41,11 +41,8 @@ const EXECUTE = 0o1
 const WRITABLE_BY_OTHERS = 0o022
 const FOR_EVERYONE = 0o755
 
-/** Installed programs. */
 export interface Programs {
-  /** The folder with `bin`, `lib` and `share`. */
   readonly folder: string
-  /** Of the package. */
   readonly version: string
   /** Between its libraries. A target is relative to the folder of its link. */
   readonly links: readonly { readonly path: string; readonly target: string }[]

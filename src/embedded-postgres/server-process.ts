@@ -13,7 +13,6 @@ import type { LogThrottle } from '../domain/log-throttle.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { type Makers, namingFolder, workingFolder, workingIn } from './database-folder.ts'
 
-/** What runs beside the server. */
 export const SHELL = '/bin/sh'
 
 /**
@@ -88,7 +87,6 @@ const WORTH_LOGGING = /^(WARNING|ERROR|FATAL|PANIC): |terminated by signal|not p
 const REASON = /^(FATAL|PANIC): +|^\S*(postgres|sh): /
 const REASON_AFTER_START = /^PANIC: +/
 
-/** What a server is started with. */
 export interface ServerOptions extends Makers {
   readonly folder: string
   /** The name by which the processes of this database are known. */
@@ -100,7 +98,6 @@ export interface ServerOptions extends Makers {
   readonly throttle: LogThrottle
 }
 
-/** A server that was started. */
 export interface ServerProcess {
   /**
    * Resolves when it takes connections.
@@ -114,7 +111,6 @@ export interface ServerProcess {
   stop(): Promise<void>
 }
 
-/** Starts a server. */
 export function startServerProcess(options: ServerOptions): ServerProcess {
   const { folder, user, programs, connections, marker } = options
   const settings = { cluster_name: marker, ...SETTINGS, max_connections: String(connections + SPARE_CONNECTIONS) }

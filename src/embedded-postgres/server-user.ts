@@ -1,10 +1,7 @@
-/**
- * The user that PostgreSQL runs as: that of this process, but never root, whom PostgreSQL refuses.
- */
+/** The user that PostgreSQL runs as: that of this process, but never root, whom PostgreSQL refuses. */
 import { lchown, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** A user of the system who is not root. */
 export interface ServerUser {
   readonly name: string
   readonly uid: number

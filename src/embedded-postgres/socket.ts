@@ -1,6 +1,4 @@
-/**
- * How Keyturn reaches the embedded PostgreSQL: over the socket in the database folder.
- */
+/** How Keyturn reaches the embedded PostgreSQL: over the socket in the database folder. */
 import { closeSync, openSync } from 'node:fs'
 
 /** The names that exist in each embedded database. The role is no superuser. */
@@ -11,7 +9,6 @@ export const DATABASE = 'keyturn'
 const LONGEST_PATH = process.platform === 'linux' ? 107 : 103
 const SOCKET = '/.s.PGSQL.5432'
 
-/** A way to a database. */
 export interface SocketAddress {
   /** As in KEYTURN_DATABASE_URL. It is good for this process only, and until `close`. */
   readonly url: string

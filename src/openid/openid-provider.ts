@@ -1,6 +1,4 @@
-/**
- * Keyturn as a client of an OpenID provider, at which people prove who they are: authorization code with PKCE (RFC 7636), state and nonce.
- */
+/** Keyturn as a client of an OpenID provider, at which people prove who they are: authorization code with PKCE (RFC 7636), state and nonce. */
 import * as client from 'openid-client'
 import type { Person } from '../domain/console/person.ts'
 import { DomainError } from '../domain/errors.ts'
@@ -12,7 +10,6 @@ const TIMEOUT_SECONDS = 10
 /** How far the clocks of the provider and of this server may differ, in seconds. */
 const CLOCK_TOLERANCE_SECONDS = 60
 
-/** What is known about the provider. */
 export interface OpenIdProviderOptions {
   readonly issuer: string
   readonly clientId: string

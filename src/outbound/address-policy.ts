@@ -7,7 +7,6 @@
  */
 import { BlockList, isIP } from 'node:net'
 
-/** Whether Keyturn may connect to an IP address. */
 export type AddressPolicy = (address: string) => boolean
 
 /** Not globally reachable, or reachable and meant for another purpose than serving documents. */

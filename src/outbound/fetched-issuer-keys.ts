@@ -29,7 +29,6 @@ const COOLDOWN_MILLIS = 30_000
 export interface FetchedIssuerKeysOptions {
   readonly fetch: FetchIssuerKeys
   readonly log: Log
-  /** Called after each fetch. */
   readonly onFetch: (issuer: string, outcome: 'fetched' | 'failed') => void
   readonly timeoutMillis?: number
 }

@@ -11,7 +11,6 @@ import { Agent, request } from 'node:https'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import type { AddressPolicy } from './address-policy.ts'
 
-/** A request. */
 export interface HttpsRequest {
   readonly method: 'GET' | 'POST'
   readonly headers: Readonly<Record<string, string>>
@@ -31,7 +30,6 @@ export type SendHttps = (url: string, request: HttpsRequest) => Promise<Incoming
 /** There is no usable response. The message is for the operator, and has nothing of the body of the response. */
 export class FetchFailure extends Error {}
 
-/** What sending needs. */
 export interface HttpsRequestOptions {
   readonly allows: AddressPolicy
   /** The setting that lists further addresses. */
@@ -52,7 +50,6 @@ const CERTIFICATE =
 const UNKNOWN_AUTHORITY = /^(?:DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(?:GET_ISSUER|VERIFY))/
 const UNRESOLVED = ['ENOTFOUND', 'EAI_AGAIN', 'ENODATA']
 
-/** Makes the function. */
 export function createSendHttps({
   allows,
   setting,

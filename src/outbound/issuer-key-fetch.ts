@@ -19,7 +19,6 @@ const DISCOVERY_PATH = '/.well-known/openid-configuration'
 /** JSON, and key sets in their own media type (RFC 7517 §8.5.2), without which kube-apiserver refuses to answer. */
 const ACCEPTED = 'application/json, application/jwk-set+json'
 
-/** How to get one. */
 interface GetOptions {
   /** Certificates (PEM) that are trusted instead of those of Node.js. */
   readonly caCertificates: string | null
@@ -35,7 +34,6 @@ const MAX_BYTES = 256 * 1024
 /** Of a URL in a message: issuers name URLs too. */
 const MAX_PLACE_LENGTH = 200
 
-/** What fetching needs. */
 export interface IssuerKeyFetchOptions {
   readonly get: GetDocument
   /** Reads a JWKS or a bundle. @returns A text that says what is wrong with it, for the operator. */
@@ -45,7 +43,6 @@ export interface IssuerKeyFetchOptions {
 /** Fetches keys: one at least. @throws {FetchFailure} The reason of the signal, if that aborted it. */
 export type FetchIssuerKeys = (issuer: string, source: KeySource, signal: AbortSignal) => Promise<readonly IssuerKey[]>
 
-/** Makes the function. */
 export function createFetchIssuerKeys({ get, parseKeys }: IssuerKeyFetchOptions): FetchIssuerKeys {
   return async (issuer, { kind, url, caCertificates }, signal) => {
     const options = { caCertificates, signal }

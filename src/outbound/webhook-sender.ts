@@ -1,6 +1,4 @@
-/**
- * Posts events to receivers of webhooks. Of what they answer, the status decides and `Retry-After` counts: the body is not looked at.
- */
+/** Posts events to receivers of webhooks. Of what they answer, the status decides and `Retry-After` counts: the body is not looked at. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { type DeliveryOutcome, outcomeOf } from '../domain/events/delivery.ts'
 import type { Webhook } from '../domain/events/webhook.ts'
@@ -12,7 +10,6 @@ const TIMEOUT_MILLIS = 15_000
 /** How much of a response is read, so that a receiver which sends a little can do so. */
 const MAX_BYTES = 64 * 1024
 
-/** Posts to receivers. */
 export interface WebhookSender {
   /** Takes seconds at most. @param signal Aborts it. @throws The reason of the signal. */
   post(
@@ -22,7 +19,6 @@ export interface WebhookSender {
   ): Promise<DeliveryOutcome>
 }
 
-/** Makes a sender. */
 export function createWebhookSender(send: SendHttps, timeoutMillis = TIMEOUT_MILLIS): WebhookSender {
   return {
     post: async ({ url, caCertificates }, { headers, body }, stop) => {

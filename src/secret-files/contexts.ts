@@ -21,12 +21,10 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/
 
 export type Context = Server & Caller
 
-/** How a caller proves who it is. */
 export type Caller =
   | { readonly client_id: string; readonly client_secret: string }
   | { readonly personal_access_token: string }
 
-/** A server. */
 export interface Server {
   readonly base_url: string
   readonly token_endpoint: string
@@ -50,7 +48,6 @@ export class Contexts {
     this.#currentFile = join(folder, CURRENT)
   }
 
-  /** The names, in order. */
   async names(): Promise<string[]> {
     const files = await readdir(this.#folder).catch(onMissing([]))
     return files
@@ -119,7 +116,6 @@ export class Contexts {
   }
 }
 
-/** What a name must look like. */
 export const CONTEXT_NAME_ADVICE =
   'the name of a context has 1 to 63 letters, digits, dots, dashes and underscores, and begins with a letter or digit'
 

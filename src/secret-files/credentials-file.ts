@@ -1,12 +1,9 @@
-/**
- * The file with an administrator's credentials: written by the server and by `recover`, read by the command line.
- */
+/** The file with an administrator's credentials: written by the server and by `recover`, read by the command line. */
 import { type FileHandle, lstat, mkdir, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DomainError } from '../domain/errors.ts'
 import { type Draft, writeDraft } from './durable-file.ts'
 
-/** What a client needs to get a token. */
 export interface Credentials {
   readonly base_url: string
   readonly token_endpoint: string

@@ -1,6 +1,4 @@
-/**
- * Atomic, durable writes of files that hold a secret: a crash of the process or the machine leaves the whole file or none.
- */
+/** Atomic, durable writes of files that hold a secret: a crash of the process or the machine leaves the whole file or none. */
 import { randomUUID } from 'node:crypto'
 import { link, open, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'

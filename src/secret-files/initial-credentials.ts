@@ -7,7 +7,6 @@ import { isClientSecret, newClientSecret } from '../crypto/secrets.ts'
 import { type ClientId, formatClientId, splitClientId } from '../domain/identities/client-id.ts'
 import { type Credentials, readCredentials } from './credentials-file.ts'
 
-/** The first administrator, as the operator wants it. */
 export interface InitialAdministrator extends ClientId {
   readonly clientSecret: string
 }

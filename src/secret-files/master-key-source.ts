@@ -34,7 +34,6 @@ export interface MasterKeySource {
   load(options: LoadOptions): Promise<MasterKeys>
 }
 
-/** The configured place. */
 export function masterKeySource({ masterKeys, dataDir }: Config, log: Log): MasterKeySource {
   switch (masterKeys.kind) {
     case 'given':

@@ -10,7 +10,6 @@ import { type RunningServer, type StopOptions, startServer } from '../server/ser
 import { STOP_LIMIT } from '../server/stop-limit.ts'
 import type { ServerLog } from '../telemetry/log/log.ts'
 
-/** From the primary to a worker. */
 type Command =
   /**
    * The first one, once. `port` overrides the configured one. `baseUrl` is that of the server if other workers serve the port: then this
@@ -24,7 +23,6 @@ type Command =
     }
   | { readonly kind: 'stop'; readonly drains: boolean }
 
-/** From a worker to the primary. */
 export type Report =
   | { readonly kind: 'ready'; readonly server: ServerFacts }
   /** The start failed. The process exits. */
@@ -33,13 +31,10 @@ export type Report =
 /** What the primary announces about the server. */
 export type ServerFacts = Pick<RunningServer, 'listenUrl' | 'baseUrl' | 'initialised'>
 
-/** What a worker needs. */
 export interface WorkerOptions {
   readonly config: Config
   readonly log: ServerLog
-  /** Resolves at a signal to stop. */
   readonly signalled: Promise<StopOptions>
-  /** Makes a message for the operator. */
   readonly describe: (error: unknown) => string
 }
 

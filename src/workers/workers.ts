@@ -22,7 +22,6 @@ const RESTART = { first: 100, longest: 30_000 }
 /** After a run of so many milliseconds the backoff begins again. */
 const LONG_RUN = 60_000
 
-/** The place of a worker. */
 interface Slot {
   worker?: Worker | undefined
   isReady: boolean
@@ -37,7 +36,6 @@ export class Workers {
   /** Workers that listen on the same one share it, also if it is 0. */
   #port: number
   #restarts = 0
-  /** What ends after the workers. */
   readonly #stack = new CleanupStack()
   readonly #aborting = new AbortController()
   #socketFolder: Promise<string | null> = Promise.resolve(null)
@@ -82,7 +80,6 @@ export class Workers {
     return this.#stopping
   }
 
-  /** Kills all workers. */
   kill(): void {
     for (const { worker } of this.#slots) worker?.process.kill('SIGKILL')
   }

@@ -27,7 +27,6 @@ export class LogOutput {
     stream.on('error', () => {})
   }
 
-  /** Takes a line, with its end. */
   write(line: string): void {
     if (this.#buffered + line.length > MAX_BUFFERED) {
       this.#dropped += 1

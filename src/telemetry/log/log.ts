@@ -1,6 +1,4 @@
-/**
- * The structured log: one JSON object a line, on standard error.
- */
+/** The structured log: one JSON object a line, on standard error. */
 import { type LoggerOptions, pino, stdTimeFunctions } from 'pino'
 import type { Log } from '../../domain/ports/runtime.ts'
 import { LogOutput } from './log-output.ts'
@@ -9,7 +7,6 @@ import type { RequestLines } from './request-log.ts'
 /** Members that could hold a secret by mistake. They are redacted at the top and one level down. */
 const SECRETS = ['authorization', 'clientSecret', 'client_secret', 'secret', 'password', 'token', 'access_token']
 
-/** The log of a server. */
 export interface ServerLog extends Log {
   /** The access log. Its members are fixed, so it is not redacted: that takes six times as long as writing the line. */
   readonly requests: RequestLines
@@ -24,7 +21,6 @@ export function openLog(level: string): ServerLog {
   return createLog(level, output)
 }
 
-/** A log whose lines go to this output. */
 export function createLog(level: string, output: LogOutput): ServerLog {
   const options: LoggerOptions = {
     level,

@@ -8,7 +8,6 @@ import type { Answered } from '../../http/requests/router.ts'
 import { parseTraceparent } from '../../http/requests/trace-context.ts'
 import { DOCUMENT_PATHS } from '../../oauth/endpoints.ts'
 
-/** A log with levels. */
 export interface RequestLines {
   info(facts: object, message: string): void
   debug(facts: object, message: string): void

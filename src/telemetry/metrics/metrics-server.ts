@@ -1,6 +1,4 @@
-/**
- * The address that Prometheus scrapes, for the metrics of this process or of all workers.
- */
+/** The address that Prometheus scrapes, for the metrics of this process or of all workers. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { ListenAddress } from '../../config/values.ts'

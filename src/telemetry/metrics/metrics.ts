@@ -1,6 +1,4 @@
-/**
- * The metrics of this process. `metrics-server.ts` serves them, `docs/metrics.md` says what each one means.
- */
+/** The metrics of this process. `metrics-server.ts` serves them, `docs/metrics.md` says what each one means. */
 import { Counter, Histogram, Registry } from 'prom-client'
 import type { WebhookStatus } from '../../app/events/webhook-status.ts'
 import type { Replica } from '../../app/replica/replica.ts'
@@ -10,21 +8,17 @@ import { measureProcess } from './process-metrics.ts'
 import { type DatabaseStatus, measureDatabase, measureReplica } from './replica-metrics.ts'
 import { measureRequests } from './request-metrics.ts'
 
-/** The metrics of this process. */
 export type Metrics = ReturnType<typeof createMetrics>
 
-/** The state of the rotation at a moment. */
 export interface RotationStatus {
   readonly enabled: boolean
   /** How long the active key has been signing beyond the policy's interval, in seconds; 0 if it has not. */
   readonly overdueSeconds: number
-  /** Steps that have failed in this process. */
   readonly failures: number
 }
 
 const LAG_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
-/** Starts measuring. */
 export function createMetrics() {
   const registry = new Registry()
   const registers = [registry]

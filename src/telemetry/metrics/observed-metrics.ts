@@ -1,9 +1,6 @@
-/**
- * Gauges and counters whose values are read at each scrape.
- */
+/** Gauges and counters whose values are read at each scrape. */
 import { type Aggregator, Counter, Gauge, type Registry } from 'prom-client'
 
-/** One series. */
 interface Sample {
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
@@ -20,7 +17,6 @@ interface ObservedGauge extends Observed {
   readonly aggregator?: Aggregator
 }
 
-/** Registers observed metrics. */
 export function observing(registry: Registry) {
   const registers = [registry]
   return {

@@ -1,12 +1,9 @@
-/**
- * Metrics of the process, under the names that dashboards for Prometheus and Node.js look for.
- */
+/** Metrics of the process, under the names that dashboards for Prometheus and Node.js look for. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Registry } from 'prom-client'
 import { readVersion } from '../../config/version.ts'
 import { observing } from './observed-metrics.ts'
 
-/** The interval of the samples of the event loop, in milliseconds. */
 const SAMPLE_EVERY = 20
 
 const NANOSECONDS = 1e9

@@ -1,6 +1,4 @@
-/**
- * Metrics of what this replica has in memory, of how well it follows the database, and of the way there.
- */
+/** Metrics of what this replica has in memory, of how well it follows the database, and of the way there. */
 import type { Registry } from 'prom-client'
 import type { KeySnapshot } from '../../app/keys/live-key-ring.ts'
 import type { Replica } from '../../app/replica/replica.ts'
@@ -83,7 +81,6 @@ export function measureReplica(registry: Registry, replica: Replica, now: () => 
   gauge('keyturn_identity_cache_entries', 'Service users in memory.', { read: () => replica.identities.counts.users })
 }
 
-/** Registers the metrics of the database. */
 export function measureDatabase(registry: Registry, status: DatabaseStatus): void {
   const { gauge } = observing(registry)
   const pools = () => Object.entries(status.pools())

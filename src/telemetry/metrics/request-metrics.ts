@@ -12,7 +12,6 @@ import { restMethodOf } from '../../rpc/keys/zitadel-web-key-service.ts'
 import { isRpc, rpcMethodOf } from '../../rpc/protocol/rpc-route.ts'
 import { observing } from './observed-metrics.ts'
 
-/** A request that was answered or aborted. */
 export interface MeasuredRequest {
   /** The path of the route, or `other`. */
   readonly route: string
@@ -62,7 +61,6 @@ const RPC_REASON = /^(?:[A-Z][A-Z_]{1,63}|aborted|server_error)$/
 
 const TOO_MANY_REQUESTS = 429
 
-/** Registers the metrics. */
 export function measureRequests(registry: Registry) {
   let inFlight = 0
   const registers = [registry]

@@ -6,11 +6,9 @@
 import { AggregatorRegistry, Registry } from 'prom-client'
 import { observing } from './observed-metrics.ts'
 
-/** How many workers there are. */
 export interface WorkerCounts {
   readonly running: number
   readonly restarting: number
-  /** Since the start. */
   readonly restarts: number
 }
 

@@ -32,10 +32,8 @@ const MAX_QUEUE_SIZE = 2048
 
 const SEND_EVERY = 5_000
 
-/** The code of a successful export. */
 const SUCCESS = 0
 
-/** What a provider needs. */
 export interface TracerProviderOptions {
   readonly sampling: TraceSampling
   readonly version: string

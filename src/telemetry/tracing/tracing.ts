@@ -1,6 +1,4 @@
-/**
- * Traces of requests, if a collector is configured. Without one OpenTelemetry's SDK is not loaded, and requests cost nothing.
- */
+/** Traces of requests, if a collector is configured. Without one OpenTelemetry's SDK is not loaded, and requests cost nothing. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../../config/config.ts'
 import { readVersion } from '../../config/version.ts'
@@ -10,7 +8,6 @@ import type { Handler } from '../../http/requests/exchange.ts'
 /** How long the last spans may take when the server stops, in milliseconds. */
 export const LAST_SPANS_MILLIS = 2_000
 
-/** A request that was answered or aborted. */
 export interface TracedRequest {
   readonly request: object
   /** A method of HTTP, or `other`. */
@@ -24,11 +21,9 @@ export interface TracedRequest {
   readonly failure?: string
 }
 
-/** The traces of this process. */
 export interface Tracing {
   /** Wraps the handler with a span for each request, which `end` ends. The answer has its ids in `traceresponse`. */
   around(handler: Handler): Handler
-  /** Ends the span of a request. */
   end(request: TracedRequest): void
   /**
    * Wraps a port with a span for each call of a method within a request.
