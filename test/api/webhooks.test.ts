@@ -4,11 +4,9 @@
 
 import { toJson } from '@bufbuild/protobuf'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import type { Updateable } from 'kysely'
 import { AuditEventSchema } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { type Webhook, WebhookState } from '../../gen/iam/event/v2/webhook_pb.js'
 import { createAuditLog } from '../../src/storage/events/audit-log.ts'
-import type { Tables } from '../../src/storage/schema/tables.ts'
 import { type Administration, administrationOf, refusalOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
@@ -95,17 +93,21 @@ const fails = (webhookId: string, failures: number, waitingEvents?: number): Pro
     return webhook
   })
 
-/** Has what failed tried again now instead of in some seconds, with these columns. */
-const tryNow = (columns: Updateable<Tables['webhook_deliveries']> = {}) =>
+/** Has what failed tried again now instead of in some seconds. */
+const tryNow = () =>
   eventually(() =>
     instance.database.db.transaction().execute(async (transaction) => {
-      const deliveries = await transaction.selectFrom('webhook_deliveries').select('lease').forUpdate().execute()
-      // A deliverer writes all columns once more when it gives its lease back.
-      expect(deliveries).toEqual(deliveries.map(() => ({ lease: null })))
-      await transaction
-        .updateTable('webhook_deliveries')
-        .set({ ...columns, next_attempt_date: null })
-        .execute()
+      const rows = await transaction.selectFrom('webhooks').select(['webhook_id', 'delivery']).forUpdate().execute()
+      for (const row of rows) {
+        const delivery = JSON.parse(row.delivery)
+        // A deliverer writes it all once more when it gives its lease back.
+        expect(delivery.lease).toBeNull()
+        await transaction
+          .updateTable('webhooks')
+          .set({ delivery: JSON.stringify({ ...delivery, nextAttemptAt: null }) })
+          .where('webhook_id', '=', row.webhook_id)
+          .execute()
+      }
     }),
   )
 

@@ -12,7 +12,7 @@ import { changeInstance } from '../change/instance-change.ts'
 import { readChangeMoment } from '../change/instance-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
-import { lockWebhook, readWebhooks, writeDelivery, writeWebhooks } from './webhook-row.ts'
+import { lockWebhook, lockWebhooks, readWebhooks, writeDelivery, writeWebhooks } from './webhook-row.ts'
 
 export function createWebhookStore(database: Database): WebhookStore {
   const { db } = database
@@ -22,11 +22,8 @@ export function createWebhookStore(database: Database): WebhookStore {
       decide: (webhooks: readonly Webhook[], moment: ChangeMoment) => WebhooksChange<T>,
     ): Promise<T> => {
       const { decision } = await changeInstance(database, entry, {
-        read: async (trx) => {
-          // What is recorded of a delivery meanwhile would be lost.
-          await trx.selectFrom('webhook_deliveries').select('webhook_id').orderBy('webhook_id').forUpdate().execute()
-          return readWebhooks(trx)
-        },
+        // What is recorded of a delivery meanwhile would be lost.
+        read: lockWebhooks,
         decide: (webhooks, moment) => ({ ...decide(webhooks, moment), changedUsers: NO_USER }),
         write: (trx, before, { next }) => writeWebhooks(trx, [before, next]),
       })
@@ -51,7 +48,8 @@ export function createWebhookStore(database: Database): WebhookStore {
         db.transaction().execute(async (trx) => {
           const webhook = await lockWebhook(trx, webhookId)
           if (webhook?.delivery.lease?.id !== lease) return false
-          await writeDelivery(trx, webhookId, delivery)
+          // Retention counts on its own.
+          await writeDelivery(trx, webhookId, { ...delivery, expired: webhook.delivery.expired })
           if (event !== null) {
             const { clock } = await readChangeMoment(trx)
             await insertAuditEvent(trx, event.entry, { at: clock, outcome: event.outcome })

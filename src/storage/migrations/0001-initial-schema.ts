@@ -423,6 +423,8 @@ const EVENTS = [
       previous_expiration_date timestamptz(3),
       creation_date timestamptz(3) not null,
       last_test_date timestamptz(3),
+      -- How it goes, JSON. It is no change of the instance.
+      delivery text not null,
       constraint webhooks_name_unique unique (name),
       constraint webhooks_name_length check (length(name) between 1 and 63),
       constraint webhooks_url_is_https check (url like 'https://%' and length(url) <= 1000),
@@ -430,31 +432,6 @@ const EVENTS = [
       constraint webhooks_disabled_for_a_reason check (disabled in ('by_administrator', 'gone')),
       constraint webhooks_previous_secret_ends check (
         (previous_sealed_secret is null) = (previous_expiration_date is null))
-    )`,
-  // Apart from the webhook, because a delivery is no change of the instance. The position is that of the audit trail (decision 37).
-  sql`
-    create table webhook_deliveries (
-      webhook_id uuid primary key references webhooks on delete cascade,
-      position text not null,
-      lease uuid,
-      lease_end_date timestamptz(3),
-      next_attempt_date timestamptz(3),
-      failing_event_id uuid,
-      failing_event_date timestamptz(3),
-      failures integer not null default 0,
-      failing_since_date timestamptz(3),
-      rejected_since_date timestamptz(3),
-      waiting integer not null default 0,
-      last_success_date timestamptz(3),
-      last_failure text,
-      last_failure_date timestamptz(3),
-      given_up bigint not null default 0,
-      expired bigint not null default 0,
-      constraint webhook_deliveries_lease_ends check ((lease is null) = (lease_end_date is null)),
-      constraint webhook_deliveries_failing_event_whole check (
-        (failing_event_id is null) = (failing_event_date is null) and (failing_event_id is null) = (failing_since_date is null)),
-      constraint webhook_deliveries_failure_has_a_date check ((last_failure is null) = (last_failure_date is null)),
-      constraint webhook_deliveries_failure_length check (length(last_failure) <= 1000)
     )`,
 ]
 

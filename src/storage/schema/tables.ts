@@ -28,7 +28,6 @@ export interface Tables {
   console_sessions: ConsoleSessionTable
   audit_events: AuditEventTable
   webhooks: WebhookTable
-  webhook_deliveries: WebhookDeliveryTable
 }
 
 interface MigrationTable {
@@ -285,24 +284,6 @@ interface WebhookTable {
   previous_expiration_date: Date | null
   last_test_date: Date | null
   creation_date: ColumnType<Date, Date, never>
-}
-
-interface WebhookDeliveryTable {
-  webhook_id: string
-  position: string
-  lease: string | null
-  lease_end_date: Date | null
-  next_attempt_date: Date | null
-  failing_event_id: string | null
-  failing_event_date: Date | null
-  failures: number
-  failing_since_date: Date | null
-  rejected_since_date: Date | null
-  waiting: number
-  last_success_date: Date | null
-  last_failure: string | null
-  last_failure_date: Date | null
-  /** pg reads a bigint as text. */
-  given_up: ColumnType<string, number, number>
-  expired: ColumnType<string, number | undefined, number>
+  /** `Delivery`, JSON. */
+  delivery: string
 }

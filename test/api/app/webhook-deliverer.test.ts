@@ -177,8 +177,8 @@ describe('a deliverer', () => {
     const { db } = database
     const claimed = await db.transaction().execute(async (trx) => {
       await sql`set local idle_in_transaction_session_timeout = 0`.execute(trx)
-      // As a change does: it locks the deliveries before it reads.
-      await trx.selectFrom('webhook_deliveries').select('webhook_id').forUpdate().execute()
+      // As a change does: it locks webhooks when it reads them.
+      await trx.selectFrom('webhooks').select('webhook_id').forUpdate().execute()
       const claiming = store.claim(webhookId, (delivery) => ({ ...delivery, lastSuccessAt: now() }))
       await eventually(async () => {
         const { rows } = await sql`
