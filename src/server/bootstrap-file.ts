@@ -21,7 +21,6 @@ import type { FirstConfiguration } from '../domain/ports/instance.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { toConfigurationText } from '../rpc/configuration/configuration-mapping.ts'
 
-/** An instance without anything. */
 const EMPTY: ConfiguredState = {
   version: 0,
   projects: [],
@@ -35,7 +34,6 @@ const EMPTY: ConfiguredState = {
   audiences: new Map(),
 }
 
-/** What an empty instance begins with. */
 export interface BootstrapFile {
   readonly configuration: FirstConfiguration
   /** The client IDs of its owners, once it has been stored: the server has made them. */

@@ -7,7 +7,6 @@ export class CleanupStack {
   readonly #callbacks: (() => Promise<void> | void)[] = []
   #disposing: Promise<void> | undefined
 
-  /** Runs the callback when the stack is disposed of. */
   defer(callback: () => Promise<void> | void): void {
     this.#callbacks.push(callback)
   }

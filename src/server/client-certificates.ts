@@ -12,7 +12,6 @@ import { type CertificateReader, createHandshakeReader, noCertificates } from '.
 import { reloadOnChange } from '../http/tls/reload-on-change.ts'
 import type { CleanupStack } from './cleanup-stack.ts'
 
-/** Makes the reader of the configured source. */
 export function createCertificateReader({
   mtls,
   trustedProxies,

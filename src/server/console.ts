@@ -101,7 +101,6 @@ function idOf(...texts: readonly string[]): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
-/** The routes of the page; none if the console is switched off. */
 export async function createConsolePage({ console }: Pick<Config, 'console'>): Promise<[string, Route][]> {
   return console ? consolePageRoutes(await readBuiltConsole(BUILT)) : []
 }

@@ -12,14 +12,11 @@ import { isTransient, whyUnavailable } from '../storage/postgres/storage-errors.
 
 const RETRY = { first: 250, longest: 5_000 }
 
-/** How often the wait is logged. */
 const WARN_EVERY_MILLIS = 10_000
 
-/** How to wait. */
 export interface WaitOptions {
   readonly databaseUrl: string
   readonly log: Log
-  /** Aborts the wait. */
   readonly signal: AbortSignal
   /** Called with the reason why the server is not ready, which is public. */
   readonly onWaiting: (reason: string) => void

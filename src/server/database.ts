@@ -73,7 +73,6 @@ export async function openConfigured(
   return openUntilDisposed(databaseOptions(config, socketFolder, { log, stack }), stack)
 }
 
-/** Opens a database until the stack is disposed of. */
 export function openUntilDisposed(options: PostgresOptions, stack: CleanupStack): Database {
   const database = openDatabase(options)
   stack.defer(() => database.close())

@@ -27,14 +27,12 @@ import { readBootstrapFile } from './bootstrap-file.ts'
 import { adminCredentialsFile } from './config-files.ts'
 import { type WaitOptions, whenAvailable } from './database-wait.ts'
 
-/** What the steps need. */
 export interface SetupOptions {
   readonly config: Config
   readonly log: Log
   readonly database: Database
   readonly baseUrl: string
   readonly tracing: Pick<Tracing, 'calls'>
-  /** How each step waits for the database. */
   readonly waiting: WaitOptions
 }
 

@@ -7,9 +7,7 @@ import { type Listener, listen } from '../http/listener.ts'
 import type { Handler } from '../http/requests/exchange.ts'
 import { Routing, type RoutingOptions, type Services } from './routing.ts'
 
-/** What the listener needs. */
 export interface PublicListenerOptions extends RoutingOptions {
-  /** Wraps the handler of all requests. */
   readonly around: (handler: Handler) => Handler
 }
 
@@ -45,17 +43,14 @@ export class PublicListener {
     return this.#opened.url
   }
 
-  /** The number of open connections. */
   connections(): number {
     return this.#listener?.connections() ?? 0
   }
 
-  /** Routes requests to the services. */
   serve(services: Services): void {
     this.#routing.serve(services, new URL(this.baseUrl).host)
   }
 
-  /** Sets the reason why the server is not ready. */
   wait(reason: string): void {
     this.#routing.wait(reason)
   }

@@ -23,23 +23,18 @@ import { type WaitOptions, whenAvailable } from './database-wait.ts'
 import type { OpenedInstance } from './instance-setup.ts'
 import { systemClock } from './system-clock.ts'
 
-/** What the replica needs. */
 export interface ReplicaParts {
   readonly config: Config
   readonly log: Log
-  /** Stops the replica. */
   readonly stack: CleanupStack
   readonly database: Database
-  /** Where the database is, for the change feed. */
   readonly where: PostgresOptions
   readonly baseUrl: string
   readonly tracing: Tracing
   readonly metrics: Pick<Metrics, 'countTokens'>
-  /** How the start waits for the database. */
   readonly waiting: WaitOptions
 }
 
-/** A replica that has read the instance. */
 export interface StartedReplica {
   readonly replica: Replica
   readonly feed: ChangeFeed

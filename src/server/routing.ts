@@ -28,11 +28,9 @@ export interface Services {
   /** The page of the console and its files; none without a console. */
   readonly console: readonly (readonly [string, Route])[]
   readonly readiness: () => Readiness
-  /** Whether administrative calls can be answered. */
   readonly canAdminister: () => boolean
 }
 
-/** What routing needs. */
 export interface RoutingOptions {
   readonly config: Config
   readonly log: Log
@@ -91,7 +89,6 @@ export class Routing {
     })
   }
 
-  /** Aborted by `stop`. */
   get stopping(): AbortSignal {
     return this.#stopping.signal
   }
@@ -120,7 +117,6 @@ export class Routing {
     )
   }
 
-  /** Sets the reason why the server is not ready. */
   wait(reason: string): void {
     this.#readiness = () => ({ ready: false, reason })
   }

@@ -25,7 +25,6 @@ import { GRACE, limitLastWrites } from './stop-limit.ts'
 import { systemClock } from './system-clock.ts'
 import { observeReplica, startTelemetry } from './telemetry.ts'
 
-/** A started server. */
 export interface RunningServer {
   /** The base URL: where clients reach it, and the issuer of its tokens. */
   readonly baseUrl: string
@@ -39,13 +38,11 @@ export interface RunningServer {
   stop(options?: StopOptions): Promise<void>
 }
 
-/** How to stop. */
 export interface StopOptions {
   /** Whether to drain first, for the configured time. Default false. */
   readonly drains?: boolean
 }
 
-/** How to start. */
 interface StartOptions {
   /** Whether it listens on the metrics address itself, as a process on its own does. Default true. */
   readonly servesMetrics?: boolean

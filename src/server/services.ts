@@ -70,19 +70,15 @@ const MAX_HOST_NAME = 255
 export interface ServicesOptions extends StartedReplica, OpenedInstance, Pick<Telemetry, 'metrics' | 'tracing'> {
   readonly config: Config
   readonly log: Log
-  /** Stops what runs in the background. */
   readonly stack: CleanupStack
   readonly database: Database
   /** Of the primary region, for a replica on a standby; null if none is configured. */
   readonly primaryDatabase: Database | null
-  /** The issuer of tokens, and the audience of those for the API. */
   readonly baseUrl: string
-  /** Null: there is none. */
   readonly openIdProvider: OpenIdProvider | null
   /** Undefined: certificates of clients do not count. */
   readonly certificates: ClientCertificateVerifier | undefined
   readonly contexts: RequestContext
-  /** Aborted when the server stops. */
   readonly stopping: AbortSignal
 }
 

@@ -18,7 +18,6 @@ export function systemTime(): Date {
   return new Date()
 }
 
-/** The SHA-256 of a text in base64url. */
 export function digest(text: string): string {
   return hash('sha256', text, 'base64url')
 }

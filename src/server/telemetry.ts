@@ -15,11 +15,9 @@ import type { CleanupStack } from './cleanup-stack.ts'
 import type { RoutingOptions } from './routing.ts'
 import { systemTime } from './system-clock.ts'
 
-/** What measures this process. */
 export interface Telemetry {
   readonly metrics: Metrics
   readonly tracing: Tracing
-  /** Wraps the handler of all requests. */
   readonly around: (handler: Handler) => Handler
   /** Called with each request that was answered. */
   readonly onAnswered: RoutingOptions['onAnswered']
@@ -49,7 +47,6 @@ export async function startTelemetry(
   }
 }
 
-/** What is measured of a replica and its database. */
 export interface Observed {
   readonly replica: Replica
   readonly feed: ChangeFeed

@@ -36,20 +36,15 @@ const AUTHORIZATION = /^(Bearer|DPoP) +([A-Za-z0-9._~+/-]+=*)$/i
 /** The semaphore for look-ups of personal access tokens and of callers who have proved themselves. */
 const LOOKUPS = { maxRunning: 4, maxWaiting: 100, refusal: databaseBusy }
 
-/** What access is decided with. */
 export interface AccessOptions {
   readonly replica: Replica
   readonly verifier: AccessTokenVerifier
   readonly store: Pick<IdentityStore, 'findUserByPersonalAccessToken' | 'findUser'>
   /** Of personal access tokens. */
   readonly secrets: Secrets
-  /** Counts failed authentications, here and at the token endpoint. */
   readonly attempts: Pick<AttemptLimiter, 'assertMayTry' | 'fail'>
-  /** Verifies the proofs of bound tokens. */
   readonly dpop: Pick<Dpop, 'prove' | 'useOnce'>
-  /** The SHA-256 of a text, as a text. */
   readonly digest: (text: string) => string
-  /** The time at which tokens are looked at. */
   readonly now: () => Date
 }
 
@@ -174,7 +169,6 @@ export class Access {
     return this.#callers.request(userId)
   }
 
-  /** Asks the database each time, so that a token revoked on one replica is refused on all others at once. */
   async #ownerOf(token: string): Promise<AuthenticatedCaller> {
     const { replica, store, secrets, now } = this.#options
     replica.guard.assertReachable()

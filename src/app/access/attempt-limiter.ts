@@ -18,7 +18,6 @@ const CAPACITY = 10_000
 /** From the first failure on, in milliseconds. */
 const WINDOW = 60_000
 
-/** An attempt to authenticate, from an address. */
 export interface Attempt {
   /** The client id as it was sent, of any length; or the digest of a bearer token, which names no client. */
   readonly name: string
@@ -70,7 +69,6 @@ export class AttemptLimiter {
     })
   }
 
-  /** Counts an attempt that was made and failed. */
   fail(attempt: Attempt): void {
     this.leaveOpen(attempt)
     count(this.#perAddress, networkOf(attempt.address))

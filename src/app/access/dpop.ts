@@ -16,25 +16,19 @@ import type { DpopNonces } from '../../domain/integrity.ts'
 import type { CredentialUses } from '../../domain/ports/records.ts'
 import type { DpopProofVerifier } from '../../domain/ports/verification.ts'
 
-/** What proofs are checked with. */
 export interface DpopOptions {
   /** What `htu` begins with, whatever the request says about the host: the base URL, without a slash at its end. */
   readonly baseUrl: string
   readonly verifier: DpopProofVerifier
   readonly nonces: DpopNonces
   readonly uses: Pick<CredentialUses, 'useAssertionOnce'>
-  /** The SHA-256 of a text in base64url. */
   readonly digest: (text: string) => string
-  /** The time of the instance. */
   readonly now: () => Date
 }
 
-/** A request with a proof. */
 export interface RequestWithProof {
-  /** The value of the header `DPoP`. */
   readonly proof: string
   readonly method: string
-  /** The path. */
   readonly path: string
   /** The access token in the request, if there is one. */
   readonly accessToken?: string
@@ -53,14 +47,12 @@ export interface PresentedToken extends Pick<VerifiedAccessToken, 'boundTo'> {
   readonly isDpop: boolean
 }
 
-/** What a caller does with a token, and the proof that it may. */
 export interface TokenUse {
   /** The method and the path of the request, as the client sent them. */
   readonly method: string
   readonly path: string
   /** The header `DPoP`; null if there is none. */
   readonly proof: string | null
-  /** Reads the certificate of the client. */
   readonly certificate: () => PresentedCertificate
 }
 

@@ -10,7 +10,6 @@ import type { KeyRing } from '../../domain/keys/key-ring.ts'
 import type { IssuedTokenVerifier } from '../../domain/ports/verification.ts'
 import type { Replica } from '../replica/replica.ts'
 
-/** What introspection needs. */
 export interface IntrospectionOptions {
   readonly replica: Pick<Replica, 'keys' | 'confirm' | 'identities'>
   readonly verifier: IssuedTokenVerifier

@@ -4,7 +4,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../domain/time.ts'
 
-/** The rate limit of one source. */
 export interface RateLimit {
   readonly burst: number
   readonly perSecond: number
@@ -25,7 +24,6 @@ export class TokenBuckets {
     this.#buckets = new LRUCache({ max: options.capacity })
   }
 
-  /** Whether the source has a token left. */
   has(source: string): boolean {
     return this.#left(source) >= 1
   }

@@ -21,12 +21,10 @@ export interface AuditFeedOptions {
   readonly clock: Clock
 }
 
-/** What to follow. */
 export interface Following {
   /** Null: from the first event that matches. */
   readonly after: AuditPosition | null
   readonly filter: AuditFilter
-  /** Ends it. */
   readonly signal: AbortSignal
   /** How long to wait for an event before a batch without one, in milliseconds. */
   readonly idleMillis: number

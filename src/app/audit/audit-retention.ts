@@ -6,7 +6,6 @@ import type { Log } from '../../domain/ports/runtime.ts'
 import type { Clock } from '../../domain/time.ts'
 import { repeat } from '../concurrency/repeat.ts'
 
-/** How often old events are looked for, in milliseconds. */
 const EVERY = 60 * 60 * 1000
 
 const DAY = 24 * 60 * 60 * 1000
@@ -14,11 +13,9 @@ const DAY = 24 * 60 * 60 * 1000
 export interface AuditRetentionOptions {
   readonly events: Pick<AuditLog, 'deleteBefore'>
   readonly clock: Clock
-  /** Whether the database can be written to. */
   readonly isWritable: () => boolean
   readonly now: () => Date
   readonly log: Log
-  /** How long events are kept, in days. */
   readonly days: number
 }
 

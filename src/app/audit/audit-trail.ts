@@ -60,7 +60,6 @@ export class AuditTrail {
     this.#limits = new RefusalLimits(options.clock)
   }
 
-  /** Newest first. @throws {DomainError} `storage_unavailable`. */
   list(
     filter: AuditFilter,
     page: Page<{ readonly at: Date; readonly eventId: string }>,

@@ -14,7 +14,6 @@ import { networkOf, type RateLimit, TokenBuckets } from '../access/rate-limits.t
  */
 export type RefusalKind = 'caller' | 'claimed_user' | 'anonymous'
 
-/** Which kind of refusal it is. */
 export function kindOf({ actor, resource }: AuditEntry): RefusalKind {
   if (actor !== ANONYMOUS) return 'caller'
   return resource === '' ? 'anonymous' : 'claimed_user'

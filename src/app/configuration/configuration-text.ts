@@ -12,25 +12,21 @@ import type { UserKey } from '../../domain/identities/credential.ts'
 import { type KeyOrigin, readKeyOrigin, type TrustedIssuersOptions } from '../federation/trusted-issuers.ts'
 import type { CredentialsOptions } from '../identities/credentials.ts'
 
-/** A configuration with keys and certificates as text. */
 export interface ConfigurationText extends Omit<Configuration, 'serviceUsers' | 'trustedIssuers'> {
   readonly serviceUsers: readonly ServiceUserText[]
   readonly trustedIssuers: readonly TrustedIssuerText[]
 }
 
-/** A service user. */
 export interface ServiceUserText extends Omit<ServiceUserConfiguration, 'publicKeys'> {
   /** Each a JWK, JSON. */
   readonly publicKeys: readonly { readonly json: string; readonly expiresAt: Date | null }[]
 }
 
-/** A trusted issuer. */
 export interface TrustedIssuerText extends Omit<TrustedIssuerConfiguration, 'keys'> {
   /** Null: what was given was a mistake. */
   readonly keys: KeyOrigin | null
 }
 
-/** What reads keys and certificates. */
 export type KeyParsers = Pick<TrustedIssuersOptions, 'parseIssuerKeys' | 'parseCaCertificates'> &
   Pick<CredentialsOptions, 'parseUserKeys'>
 

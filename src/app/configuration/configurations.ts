@@ -34,10 +34,8 @@ import { type ConfigurationText, type KeyParsers, readConfiguration } from './co
 const MAX_RUNNING = 2
 const MAX_WAITING = 10
 
-/** What plans need of this service. */
 export type PlanningOptions = KeyParsers & Pick<PlanOptions, 'newId' | 'thumbprintOf' | 'issuer' | 'limits'>
 
-/** What the use cases need. */
 export type ConfigurationsOptions = PlanningOptions & {
   readonly store: ConfigurationStore
   readonly replica: Pick<Replica, 'refreshAfterWrite'>
@@ -51,7 +49,6 @@ export interface ConfigurationRequest extends Pick<PlanOptions, 'label' | 'prune
   readonly mistakes: readonly Mistake[]
 }
 
-/** What is to be exported. */
 export interface ExportRequest {
   /** Null: with and without labels. */
   readonly label: string | null
@@ -71,7 +68,6 @@ export class Configurations {
     this.#options = options
   }
 
-  /** The difference, or all mistakes. Nothing is changed. */
   plan(request: ConfigurationRequest): Promise<ReturnType<typeof planConfiguration>> {
     return this.#semaphore.run(async () => {
       const { subject, planOn } = prepareConfiguration(request, this.#options)

@@ -37,41 +37,33 @@ const REPLACED = 'console/replaced'
 /** Of a user, in each process. Signing in is the one change that a user may make who may only read. */
 const SIGN_INS: RateLimit = { burst: 60, perSecond: 1 }
 
-/** How many users the limit remembers. */
 const MAX_USERS = 10_000
 
-/** What the use cases need. */
 export interface ConsoleSessionsOptions {
   readonly store: ConsoleStore
   readonly users: Pick<IdentityStore, 'findUser'>
   readonly secrets: Pick<InstanceSecrets, 'signInCodes' | 'sessionCookies'>
   readonly replica: Pick<Replica, 'guard' | 'assertPrimary' | 'isStandby' | 'keys'>
-  /** Counts failed authentications, here and elsewhere. */
   readonly attempts: Pick<AttemptLimiter, 'assertMayTry' | 'fail'>
   readonly audit: Pick<AuditTrail, 'refuse'>
-  /** A new random UUID. */
   readonly newId: () => string
-  /** The SHA-256 of a text, as a text. */
   readonly digest: (text: string) => string
   readonly clock: Pick<Clock, 'monotonic'>
   /** By it sessions are judged on a standby, whose clock has not dated them. */
   readonly now: () => Date
 }
 
-/** The request of a browser. */
 export interface BrowserRequest {
   readonly requestId: string
   /** The IP address of the browser; empty if it is not known. */
   readonly clientAddress: string
 }
 
-/** A new session, with the value of its cookie. */
 export interface OpenedSession {
   readonly session: ConsoleSession
   readonly cookie: string
 }
 
-/** What is known about a session before it begins. */
 type SessionFacts = Parameters<typeof openSession>[2]
 
 /** Every method throws {DomainError} `storage_unavailable`, and what changes something `change_outcome_unknown`. */

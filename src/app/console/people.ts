@@ -15,10 +15,8 @@ import type { AuditTrail } from '../audit/audit-trail.ts'
 import type { Replica } from '../replica/replica.ts'
 import { type BrowserRequest, type ConsoleSessions, type OpenedSession, SIGN_IN } from './console-sessions.ts'
 
-/** The project of people. Nothing else should be in it. */
 const PEOPLE_PROJECT_NAME = 'people'
 
-/** What it needs. */
 export interface PeopleOptions {
   readonly store: Pick<IdentityStore, 'findUser' | 'findProject' | 'changeProject' | 'changeUser'>
   readonly replica: Pick<Replica, 'guard' | 'assertPrimary' | 'refreshAfterWrite'>

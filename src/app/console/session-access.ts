@@ -24,27 +24,21 @@ import type { AuthenticatedCaller } from '../access/access.ts'
 import type { AttemptLimiter } from '../access/attempt-limiter.ts'
 import type { Replica } from '../replica/replica.ts'
 
-/** The semaphore for look-ups of sessions. */
 const LOOKUPS = { maxRunning: 4, maxWaiting: 100, refusal: databaseBusy }
 
-/** What access is decided with. */
 export interface SessionAccessOptions {
   readonly replica: Pick<Replica, 'guard' | 'isStandby' | 'keys'>
   readonly store: Pick<ConsoleStore, 'findSession' | 'recordUse'>
   readonly users: Pick<IdentityStore, 'findUser'>
   /** Of cookies. */
   readonly secrets: Pick<Secrets, 'isGenuine' | 'hash'>
-  /** Counts failed authentications, here and elsewhere. */
   readonly attempts: Pick<AttemptLimiter, 'assertMayTry' | 'fail'>
-  /** The SHA-256 of a text, as a text. */
   readonly digest: (text: string) => string
   /** By it sessions are judged on a standby, whose clock has not dated them. */
   readonly now: () => Date
 }
 
-/** What a browser proves itself with. */
 export interface PresentedCookie {
-  /** Its value; undefined if there is none. */
   readonly cookie: string | undefined
   /** The IP address of the browser; empty if it is not known. */
   readonly address: string
@@ -52,12 +46,10 @@ export interface PresentedCookie {
   readonly isUse: boolean
 }
 
-/** A caller, and the session that proved it. */
 export interface SessionCaller extends AuthenticatedCaller {
   readonly session: ConsoleSession
 }
 
-/** A session that was looked up. */
 interface FoundSession {
   readonly session: ConsoleSession
   /** Undefined if it was deleted meanwhile. */

@@ -18,13 +18,11 @@ interface WebhookSender {
   ): Promise<DeliveryOutcome>
 }
 
-/** What attempts need. */
 export interface WebhookAttemptsOptions {
   readonly signer: Pick<WebhookSigner, 'headersFor'>
   readonly sender: WebhookSender
   /** The source of events. */
   readonly issuer: string
-  /** The time of the instance. */
   readonly now: () => Date
   readonly log: Log
 }

@@ -34,23 +34,18 @@ const RENEW_AFTER = 10_000
 /** An event about a webhook. It is not written about such an event itself: that would be without an end. */
 const GIVE_UP = 'webhook/give_up'
 
-/** What a deliverer is made of. */
 export interface WebhookDelivererOptions {
   readonly store: WebhookStore
   readonly reader: AuditReader
   readonly attempts: Pick<WebhookAttempts, 'send'>
   readonly replica: Pick<Replica, 'isWritable' | 'refreshOrLog'>
-  /** The version of the instance that the replica has. */
   readonly version: () => number
   readonly clock: Clock
-  /** The time of the instance. */
   readonly now: () => Date
-  /** A new random UUID. */
   readonly newId: () => string
   readonly log: Log
 }
 
-/** A delivery under way. */
 interface Run {
   readonly aborting: AbortController
   done: Promise<void>

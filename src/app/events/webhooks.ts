@@ -33,7 +33,6 @@ const TEST_ACTION = 'webhook/test'
 /** Tests take seconds, and must not hold up much. */
 const MAX_TESTS = 5
 
-/** What the use cases need. */
 export interface WebhooksOptions {
   readonly store: WebhookStore
   readonly reader: AuditReader
@@ -42,9 +41,7 @@ export interface WebhooksOptions {
   readonly replica: Pick<Replica, 'refreshOrLog'>
   /** Reads certificates (PEM), and returns them in their usual spelling. @throws {DomainError} */
   readonly parseCaCertificates: (pem: string) => string
-  /** A new random UUID. */
   readonly newId: () => string
-  /** The time of the instance. */
   readonly now: () => Date
 }
 
@@ -100,7 +97,6 @@ export class Webhooks {
     return await this.#viewOf(existingWebhook(await this.#options.store.list(), webhookId))
   }
 
-  /** Ordered by name. */
   async list(): Promise<readonly WebhookView[]> {
     const views: WebhookView[] = []
     for (const webhook of await this.#options.store.list()) views.push(await this.#viewOf(webhook))

@@ -20,7 +20,6 @@ import type { FederationStore, FetchingIssuer, IssuerKeyFetches } from '../../do
 import { trustedIssuerResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 
-/** What the use cases need. */
 export interface TrustedIssuersOptions {
   readonly store: FederationStore
   readonly replica: Pick<Replica, 'refreshAfterWrite'>
@@ -29,9 +28,7 @@ export interface TrustedIssuersOptions {
   readonly parseIssuerKeys: (json: string) => readonly IssuerKey[]
   /** Reads certificates (PEM), and returns them in their usual spelling. @throws {DomainError} `trusted_issuer_invalid`. */
   readonly parseCaCertificates: (pem: string) => string
-  /** A new random UUID. */
   readonly newId: () => string
-  /** The issuer of this service. */
   readonly issuer: string
 }
 
@@ -40,7 +37,6 @@ export type KeyOrigin =
   | { readonly kind: 'jwks'; readonly jwks: string }
   | { readonly kind: 'fetched'; readonly source: KeySource }
 
-/** Reads what a key origin is made of. @throws {DomainError} `trusted_issuer_invalid`. */
 export function readKeyOrigin(
   origin: KeyOrigin,
   { parseIssuerKeys, parseCaCertificates }: Pick<TrustedIssuersOptions, 'parseIssuerKeys' | 'parseCaCertificates'>,

@@ -9,18 +9,15 @@ import type { Log } from '../../domain/ports/runtime.ts'
 import type { Clock } from '../../domain/time.ts'
 import { repeat } from '../concurrency/repeat.ts'
 
-/** In milliseconds. */
 const EVERY = 5 * 60 * 1000
 
 export interface CredentialWatchOptions {
   readonly expiries: CredentialExpiries
-  /** Whether the database can be written to. */
   readonly isWritable: () => boolean
   readonly clock: Pick<Clock, 'after'>
   readonly log: Log
 }
 
-/** Looks now and every five minutes, until it is stopped. */
 export function watchCredentials({ expiries, isWritable, clock, log }: CredentialWatchOptions): {
   /** Of the last look; undefined if there was none yet, or it failed. */
   readonly counts: () => CredentialCounts | undefined

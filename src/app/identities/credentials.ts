@@ -39,13 +39,11 @@ import type { Replica } from '../replica/replica.ts'
  */
 const SELF_SERVICE: RateLimit = { burst: 30, perSecond: 1 / 20 }
 
-/** How many users the limit remembers. */
 const MAX_USERS = 10_000
 
 /** What is shown once is answered also if this replica cannot read it back yet. */
 const SHOWN_ONCE: readonly CredentialKind[] = ['client_secret', 'personal_access_token']
 
-/** What the use cases need. */
 export interface CredentialsOptions {
   readonly store: IdentityStore
   readonly replica: Pick<Replica, 'refreshAfterWrite' | 'refreshOrLog'>
@@ -54,7 +52,6 @@ export interface CredentialsOptions {
   readonly parseUserKeys: (json: string) => readonly UserKey['publicJwk'][]
   /** How long personal access tokens may live, in days. */
   readonly maxTokenLifetimeDays: number
-  /** A new random UUID. */
   readonly newId: () => string
   readonly clock: Pick<Clock, 'monotonic'>
 }

@@ -23,7 +23,6 @@ const MAX_SUBJECTS = 10_000
 /** How many users are read again after a change, so that it takes a bounded time until the change is in force. */
 const MAX_READ_AGAIN = 10_000
 
-/** The semaphores of reads: how many run at the same time, and how many wait in each queue. */
 const DEFAULT_MAX_READS = 4
 const MAX_SUBJECT_READS = 2
 const MAX_WAITING = 1000
@@ -37,7 +36,6 @@ export interface LiveIdentitiesOptions {
   readonly maxReads?: number | undefined
 }
 
-/** The counters of the cache of users. */
 export interface IdentityCounts {
   /** Look-ups answered from memory. */
   readonly hits: number
@@ -106,7 +104,6 @@ export class LiveIdentities {
     return await this.#ofSubject.request(keyOf(subject))
   }
 
-  /** Since the start, and now. */
   get counts(): IdentityCounts {
     return { hits: this.#hits, misses: this.#misses, users: this.#users.size }
   }

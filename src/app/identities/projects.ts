@@ -21,13 +21,10 @@ import type { Change, IdentityStore, Page } from '../../domain/ports/identities.
 import { projectResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 
-/** What the use cases need. */
 export interface ProjectsOptions {
   readonly store: IdentityStore
   readonly replica: Pick<Replica, 'refreshAfterWrite'>
-  /** A new random UUID. */
   readonly newId: () => string
-  /** The audience of this service. */
   readonly issuer: string
 }
 
@@ -53,7 +50,6 @@ export class Projects {
     return existingProject(visibleProject(authority.reach, project), projectId)
   }
 
-  /** Those that the caller may see, ordered by name. */
   list({ authority }: Actor, page: Page<string>): Promise<readonly Project[]> {
     return this.#options.store.listProjects(page, authority.reach)
   }

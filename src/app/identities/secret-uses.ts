@@ -15,7 +15,6 @@ const MAX_UNWRITTEN = 50_000
 
 export interface SecretUsesOptions {
   readonly store: Pick<CredentialUses, 'recordSecretUses'>
-  /** Whether there is a database to write to. */
   readonly canWrite: () => boolean
   readonly clock: Pick<Clock, 'after'>
   readonly log: Log

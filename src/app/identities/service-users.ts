@@ -27,11 +27,9 @@ import type { ChangeMoment } from '../../domain/time.ts'
 import { userResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 
-/** What the use cases need. */
 export interface ServiceUsersOptions {
   readonly store: IdentityStore
   readonly replica: Pick<Replica, 'refreshAfterWrite'>
-  /** A new random UUID. */
   readonly newId: () => string
   /** The lifetime of tokens of the instance, in seconds: the longest. */
   readonly tokenLifetimeSeconds: number

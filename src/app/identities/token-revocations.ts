@@ -10,13 +10,11 @@ import type { IdentityStore } from '../../domain/ports/identities.ts'
 import { userResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 
-/** What the use case needs. */
 export interface TokenRevocationsOptions {
   readonly store: Pick<IdentityStore, 'changeUser'>
   readonly replica: Pick<Replica, 'assertPrimary' | 'refreshAfterWrite'>
 }
 
-/** The request of the client that revokes a token. */
 export interface RevocationRequest {
   readonly requestId: string
   readonly clientAddress: string

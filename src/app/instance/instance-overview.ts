@@ -11,21 +11,17 @@ import type { SeenReplicas } from '../../domain/replicas.ts'
 import type { ReplicaIdentity } from '../replica/heartbeats.ts'
 import type { Replica, ReplicaStatus } from '../replica/replica.ts'
 
-/** What it needs. */
 export interface InstanceOverviewOptions {
   readonly issuer: string
-  /** Of the replica that answers. */
   readonly identity: ReplicaIdentity
   readonly replica: Pick<Replica, 'status'>
   readonly replicas: Pick<ReplicaStore, 'list'>
   readonly readiness: () => Readiness
-  /** Reads the version of PostgreSQL. */
   readonly readServerVersion: () => Promise<string>
   readonly sealedKeys: Pick<SealedKeyStore, 'list'>
   readonly masterKeys: Pick<KeyResealer, 'masterKeyIds' | 'masterKeyOf'>
   /** By the name of their variable, without secrets. */
   readonly settings: Readonly<Record<string, string | number | null>>
-  /** The time of the instance. */
   readonly now: () => Date
 }
 
@@ -38,7 +34,6 @@ export interface MasterKeyFacts {
   readonly sealedKeys: number
 }
 
-/** The state at one moment. */
 export interface InstanceFacts
   extends Pick<InstanceOverviewOptions, 'issuer' | 'settings' | 'identity'>,
     Pick<ReplicaStatus, 'version' | 'changedAt' | 'stalenessSeconds' | 'lagSeconds' | 'clockOffsetSeconds'>,
@@ -48,7 +43,6 @@ export interface InstanceFacts
   readonly readiness: Readiness
 }
 
-/** What is read from the database. */
 interface StoredFacts {
   readonly serverVersion: string
   readonly masterKeys: readonly MasterKeyFacts[]
@@ -62,7 +56,6 @@ export class InstanceOverview {
     this.#options = options
   }
 
-  /** @throws {DomainError} `storage_unavailable`. */
   async get(): Promise<InstanceFacts> {
     const { issuer, settings, identity, replica, replicas, readiness, now } = this.#options
     const { version, changedAt, stalenessSeconds, lagSeconds, clockOffsetSeconds } = replica.status()

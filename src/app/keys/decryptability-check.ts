@@ -12,18 +12,15 @@ import type { Log } from '../../domain/ports/runtime.ts'
 /** How many sealed texts are remembered: the greatest number of web keys. */
 const MAX_REMEMBERED = 1000
 
-/** What a check needs. */
 export interface DecryptabilityCheckOptions {
   readonly keys: Pick<SealedKeyStore, 'find' | 'findInitial'>
   readonly check: SealedKeyCheck
   readonly log: Log
 }
 
-/** What was checked. */
 export interface CheckedKeys {
   /** The key ids of the private keys that cannot be decrypted here. */
   readonly undecryptable: ReadonlySet<string>
-  /** The sealed private key by key id. */
   readonly sealed: ReadonlyMap<string, string>
 }
 

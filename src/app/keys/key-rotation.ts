@@ -19,7 +19,6 @@ import { ROTATION_POLICY, WEB_KEYS, webKeyResource } from '../audit/audit-resour
 import type { Replica } from '../replica/replica.ts'
 import type { DecryptabilityCheck } from './decryptability-check.ts'
 
-/** What the use cases need. */
 export interface KeyRotationOptions {
   readonly store: KeyStore
   readonly reader: InstanceReader
@@ -31,7 +30,6 @@ export interface KeyRotationOptions {
   readonly log: Log
 }
 
-/** A policy that was changed. */
 export interface ChangedPolicy {
   readonly policy: RotationPolicy
   /** What is known to fail at verifiers, if keys of a new algorithm will be made; see `algorithmWarnings`. */
@@ -130,17 +128,14 @@ export class KeyRotation {
     return revocationOf(key, { ring: await this.list(), jwksMaxAgeSeconds: this.#options.limits.jwksMaxAgeSeconds })
   }
 
-  /** Every key that is published. */
   async list(): Promise<KeyRing> {
     return (await this.#options.reader.load()).ring
   }
 
-  /** The keys that were revoked last. */
   listRevoked(): Promise<readonly RevokedWebKey[]> {
     return this.#options.store.listRevoked()
   }
 
-  /** One key; undefined if there is none. */
   async find(keyId: string): Promise<WebKey | RevokedWebKey | undefined> {
     const published = (await this.list()).find((key) => key.keyId === keyId)
     return published ?? this.#options.store.findRevoked(keyId)

@@ -11,17 +11,14 @@ import { INTEGRITY_KEY, webhookResource, webKeyResource } from '../audit/audit-r
 /** How often the store is searched for new keys that another master key has sealed. */
 const MAX_LOOKS = 10
 
-/** What it needs. */
 export interface ResealOptions {
   readonly store: SealedKeyStore
   readonly resealer: KeyResealer
 }
 
-/** The result of a run. */
 export interface Resealed {
   /** The master key that seals everything now. */
   readonly masterKeyId: string
-  /** How many sealed keys there are. */
   readonly total: number
   /** How many of them were sealed by another master key before. */
   readonly resealed: number

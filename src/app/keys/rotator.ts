@@ -29,7 +29,6 @@ const MAX_JITTER = 500
 /** The backoff after a look in which a step failed. `MAX_JITTER` comes on top. */
 const RETRY = { first: 1000, longest: 5 * 60_000 }
 
-/** What a rotator is made of. */
 export interface RotatorOptions {
   readonly store: Pick<KeyStore, 'update' | 'publish'>
   readonly generator: KeyPairGenerator
@@ -37,7 +36,6 @@ export interface RotatorOptions {
   readonly decryptability: Pick<DecryptabilityCheck, 'checkInitialKeys'>
   readonly limits: RotationLimits
   readonly clock: Clock
-  /** The time of the instance. */
   readonly now: () => Date
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly log: Log
@@ -45,12 +43,10 @@ export interface RotatorOptions {
 
 export class Rotator {
   readonly #options: RotatorOptions
-  /** Consecutive looks in which a step failed. */
   #failures = 0
   /** No step is tried again before that, by the monotonic clock. */
   #retryAt = 0
   readonly #throttle = new LogThrottle()
-  /** Failed steps since the start. */
   #totalFailures = 0
   /** The initial keys that could not be opened when one of them was to sign. Another one is preferred to them. */
   #undecryptable: ReadonlySet<string> = new Set()
@@ -77,7 +73,6 @@ export class Rotator {
     await this.#stopLooking()
   }
 
-  /** For the metrics. */
   get status(): { readonly enabled: boolean; readonly overdueSeconds: number; readonly failures: number } {
     const { ring, rotation } = this.#options.replica.status()
     const { enabled, rotationIntervalSeconds } = rotation.policy

@@ -26,7 +26,6 @@ import { webKeyResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 import type { DecryptabilityCheck } from './decryptability-check.ts'
 
-/** What the use cases need. */
 export interface WebKeysOptions {
   readonly store: KeyStore
   readonly reader: InstanceReader
@@ -35,11 +34,9 @@ export interface WebKeysOptions {
   readonly decryptability: Pick<DecryptabilityCheck, 'checkKey'>
   readonly log: Log
   readonly activation: ActivationRules
-  /** The greatest number of web keys. */
   readonly maxWebKeys: number
 }
 
-/** A key that was created. */
 export interface CreatedWebKey {
   readonly key: InitialWebKey
   /** What is known to fail at verifiers, if it is the first of its algorithm; see `algorithmWarnings`. */

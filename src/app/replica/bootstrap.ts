@@ -16,21 +16,16 @@ export interface CredentialsSink {
   write(credentials: { readonly clientId: string; readonly clientSecret: string }): Promise<void>
 }
 
-/** What bootstrapping needs. */
 export interface BootstrapOptions {
   readonly initializer: InstanceInitializer
   readonly generator: KeyPairGenerator
-  /** Makes the integrity key of a new instance. */
   readonly newIntegrity: () => Promise<NewIntegrity>
-  /** For the credentials of a generated administrator. */
   readonly credentials: CredentialsSink
   /** The first administrator, whose credentials the operator has. Null: one is generated. */
   readonly given: (ClientId & { readonly clientSecret: string }) | null
   /** What the instance begins with instead of a first administrator. */
   readonly configuration: FirstConfiguration | null
-  /** The issuer of the server that does this. */
   readonly issuer: string
-  /** A new random UUID. */
   readonly newId: () => string
 }
 

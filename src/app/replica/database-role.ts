@@ -10,7 +10,6 @@
 import type { InstanceStatus } from '../../domain/ports/instance.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 
-/** What it needs. */
 export interface DatabaseRoleOptions {
   readonly log: Pick<Log, 'info'>
 }

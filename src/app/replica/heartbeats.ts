@@ -10,7 +10,6 @@ import type { Clock } from '../../domain/time.ts'
 import { repeat } from '../concurrency/repeat.ts'
 import type { Replica } from './replica.ts'
 
-/** What stays the same while the process runs. */
 export type ReplicaIdentity = Pick<Heartbeat, 'replicaId' | 'hostName' | 'keyturnVersion' | 'startedAt'>
 
 export interface HeartbeatOptions {
@@ -24,7 +23,6 @@ export interface HeartbeatOptions {
   readonly log: Log
 }
 
-/** The longest reason that is written. */
 const MAX_REASON = 1000
 
 /** Writes one now and every few seconds, until the returned function is called: that removes this replica from the list. */

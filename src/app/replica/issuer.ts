@@ -9,10 +9,8 @@ import type { IssuerStore } from '../../domain/ports/instance.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import { issuerResource } from '../audit/audit-resources.ts'
 
-/** What decides whether this server may start. */
 export interface IssuerOptions {
   readonly store: IssuerStore
-  /** The issuer of this server. */
   readonly issuer: string
   /**
    * Whether the issuer of this server was not configured and this is the only replica. Then a stored issuer that differs in the

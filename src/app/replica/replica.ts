@@ -38,20 +38,17 @@ const OWN_CHANGE_WITHIN = 10_000
 const NOT_IN_FORCE =
   'the change is stored, but this replica could not take it over in time: its log and /readyz say why'
 
-/** What a replica is made of. */
 export interface ReplicaOptions {
   readonly reader: InstanceReader
   readonly feed: ChangeFeed
   readonly signers: SignerFactory
   readonly clock: Clock
   readonly log: Log
-  /** The issuer of this replica. */
   readonly issuer: string
   /** How many users may be read at the same time. Fewer than the reader has connections. */
   readonly maxReads?: number | undefined
   /** How many service users to keep in memory. Default 10 000. */
   readonly maxUsers?: number | undefined
-  /** How long to go on without the database, in seconds. */
   readonly maxStalenessSeconds: number
   /** Where changes are made while the database is a standby, for those who are refused; null: that is not configured. Default null. */
   readonly primaryUrl?: string | null

@@ -15,15 +15,12 @@ import type { Clock } from '../../domain/time.ts'
 /** How long tokens go on when a newer state was not taken over, in seconds: never longer than without the database. */
 const OUTDATED_GRACE_SECONDS = 10
 
-/** What the guard needs. */
 export interface StalenessGuardOptions {
   readonly clock: Pick<Clock, 'monotonic'>
   readonly log: Log
-  /** How long to go on without the database, in seconds. */
   readonly maxStalenessSeconds: number
 }
 
-/** A failed attempt to confirm what is in memory. */
 export interface FailedComparison {
   /** When it began, by the monotonic clock. */
   readonly at: number

@@ -26,16 +26,13 @@ import { adminCredentialsFile } from '../config-files.ts'
 import { assertSetUp, openExisting } from '../database.ts'
 import { loadIntegrity } from '../instance-setup.ts'
 
-/** How many users or projects are read at once. */
 const PAGE = 1000
 
 const PROJECT_NAME = 'keyturn'
 const OWNER_NAME = 'recovered administrator'
 
-/** The owner that has a new secret. */
 export interface Recovered {
   readonly clientId: string
-  /** What else was done to the user. */
   readonly change: 'none' | 'enabled' | 'created'
 }
 

@@ -22,7 +22,6 @@ import type { Database } from '../../storage/postgres/database.ts'
 import { withCleanup } from '../cleanup-stack.ts'
 import { assertSetUp, openExisting } from '../database.ts'
 
-/** What a rotation did. */
 export interface RotatedMasterKeys extends Resealed {
   /** The file with the master key, if Keyturn generated it. */
   readonly generatedIn: string | null

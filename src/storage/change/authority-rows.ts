@@ -8,7 +8,6 @@ import { parseInstanceRole } from '../../domain/identities/permission.ts'
 import type { Tables } from '../schema/tables.ts'
 import { managedProjectsOf, toManagedProjects } from './caller-roles.ts'
 
-/** In one statement. */
 export async function readAuthority(
   trx: Transaction<Tables>,
   { userId, credential }: UserAuthority,

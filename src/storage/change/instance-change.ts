@@ -23,7 +23,6 @@ import type { Tables } from '../schema/tables.ts'
 import { readAuthority } from './authority-rows.ts'
 import { bumpVersion, lockInstance, readChangeMoment } from './instance-row.ts'
 
-/** A change in three parts. */
 export interface Change<Before, Decision extends Decided> {
   read(trx: Transaction<Tables>): Promise<Before>
   /** Whether `decide` checks what the right of the caller reaches. Left out: it must reach the whole instance. */

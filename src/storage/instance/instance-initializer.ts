@@ -34,7 +34,6 @@ const FILE_MILLIS = 20_000
 const NOT_SET_UP_YET = 'the instance has not been set up: "keyturn serve" on its primary does that'
 const BOOTSTRAP = { ...SYSTEM, action: 'bootstrap' }
 
-/** Fills a migrated database. */
 export function createInstanceInitializer(database: Database): InstanceInitializer {
   const { db } = database
   return {

@@ -19,7 +19,6 @@ import type { Tables } from '../schema/tables.ts'
 
 const ROWS_AT_ONCE = 1000
 
-/** Reads of a migrated database. */
 export function createInstanceReader({ db }: Pick<Database, 'db'>, macs: PublicKeyMacs): InstanceReader {
   const snapshot = <T>(read: (trx: Transaction<Tables>) => Promise<T>) => readSnapshot(db, read)
 

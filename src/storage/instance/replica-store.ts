@@ -25,7 +25,6 @@ interface SeenRow {
   readonly age_seconds: number
 }
 
-/** The heartbeats of replicas in a migrated database. */
 export function createReplicaStore({ db }: Pick<Database, 'db'>): ReplicaStore {
   return {
     beat: ({ replicaId, hostName, keyturnVersion, startedAt, version, lagSeconds, ready, reason }) =>

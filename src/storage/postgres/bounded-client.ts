@@ -47,7 +47,6 @@ const QUERY_TIMEOUT_MESSAGE = 'Query read timeout'
 /** The server is a standby, or was told to refuse writes. */
 export const READ_ONLY_STATE = '25006'
 
-/** Bounds a client that the pool has handed out. */
 export function boundClient(
   client: pg.PoolClient,
   limits: TransactionLimits,

@@ -25,7 +25,6 @@ export const CHANGES_CHANNEL = 'keyturn_changes'
 
 const RETRY = { first: 100, longest: 5_000 }
 
-/** Time between heartbeats. */
 const HEARTBEAT_MILLIS = 10_000
 
 /** The heartbeat too: it is idempotent, and listens again if a proxy has switched the server connection. */

@@ -20,7 +20,6 @@ export interface Database {
   readonly serving: Kysely<Tables>
   /** Whether changes are announced to the change feeds of other processes. */
   readonly announcesChanges: boolean
-  /** The use of the connection pools, by their names. */
   pools(): Readonly<Record<string, PoolUse>>
   /** Closes every connection. Statements that run have a second to end; nothing can be run afterwards. A repeated call waits for the first. */
   close(): Promise<void>

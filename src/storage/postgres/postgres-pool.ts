@@ -12,7 +12,6 @@ import { boundClient, type LockingLimits } from './bounded-client.ts'
 import { SoftEviction } from './soft-eviction.ts'
 import { toConnectError } from './storage-errors.ts'
 
-/** The server, and the limits of connections and time. */
 export interface PostgresOptions {
   readonly url: string
   readonly log: Log
@@ -31,7 +30,6 @@ export interface PoolUse {
   readonly waiting: number
 }
 
-/** A pool for Kysely with metrics. */
 export interface MeasuredPool extends PostgresPool {
   use(): PoolUse
 }
@@ -39,7 +37,6 @@ export interface MeasuredPool extends PostgresPool {
 export interface PostgresPools {
   /** For the reads of a replica: small, with short timeouts. */
   readonly serving: MeasuredPool
-  /** For everything else. */
   readonly administration: MeasuredPool
   /** The connections of `administration`, with the limits of transactions that take the lock of the instance. */
   readonly changes: PostgresPool

@@ -9,7 +9,6 @@ import { usingStorageWithRetries } from './storage-errors.ts'
 /** Whether the server is a standby. It is not one any more when its promotion is complete. */
 export const IN_RECOVERY = sql<boolean>`pg_is_in_recovery()`
 
-/** Whether the server is a standby now. @throws {DomainError} `storage_unavailable`. */
 export async function isStandby(db: Kysely<Tables>): Promise<boolean> {
   const { in_recovery } = await usingStorageWithRetries(() =>
     db.selectNoFrom(IN_RECOVERY.as('in_recovery')).executeTakeFirstOrThrow(),

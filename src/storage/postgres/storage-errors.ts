@@ -24,7 +24,6 @@ const UNAVAILABLE_STATES = [
   '58', // I/O error of the server
 ]
 
-/** The role may not do that. */
 export const INSUFFICIENT_PRIVILEGE = '42501'
 
 /**
