@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { DEFAULT_LIMITS } from '../http/connections/limits.ts'
 import { type Listener, listen } from '../http/listener.ts'
 import type { Handler } from '../http/requests/exchange.ts'
-import { Routing, type RoutingOptions, type Services } from './routing.ts'
+import { Routing, type RoutingOptions } from './routing.ts'
 
 export interface PublicListenerOptions extends RoutingOptions {
   readonly around: (handler: Handler) => Handler
@@ -13,13 +13,13 @@ export interface PublicListenerOptions extends RoutingOptions {
 
 export class PublicListener {
   readonly #options: PublicListenerOptions
-  readonly #routing: Routing
+  readonly routing: Routing
   #listener: Listener | undefined
   #opening: Promise<void> | undefined
 
   constructor(options: PublicListenerOptions) {
     this.#options = options
-    this.#routing = new Routing(options)
+    this.routing = new Routing(options)
   }
 
   /**
@@ -47,29 +47,16 @@ export class PublicListener {
     return this.#listener?.connections() ?? 0
   }
 
-  serve(services: Services): void {
-    this.#routing.serve(services, new URL(this.baseUrl).host)
-  }
-
-  wait(reason: string): void {
-    this.#routing.wait(reason)
-  }
-
   /** Drains: is not ready any more, and goes on serving while clients go to other replicas. */
   async drain(milliseconds: number): Promise<void> {
-    this.#routing.refuseProbes()
+    this.routing.refuseProbes()
     this.#listener?.drain()
     await delay(milliseconds)
   }
 
-  /** Aborted when streams without an end have to end. */
-  get stopping(): AbortSignal {
-    return this.#routing.stopping
-  }
-
   /** Finishes requests in flight. @param grace After so many milliseconds the rest is cut off. */
   async close(grace: number): Promise<void> {
-    this.#routing.stop()
+    this.routing.stop()
     await this.#opening?.catch(() => {})
     await this.#listener?.close(grace)
   }
@@ -78,7 +65,7 @@ export class PublicListener {
     const { config, log, around } = this.#options
     const { listen: address, tls } = config
     const asksForCertificates = config.mtls.source === 'tls'
-    const handler = around(this.#routing.handle)
+    const handler = around(this.routing.handle)
     this.#listener = await listen({ ...address, tls, asksForCertificates, limits: DEFAULT_LIMITS, log, handler })
   }
 

@@ -101,7 +101,7 @@ async function start(
   const primaryDatabase = openPrimary(config, log, stack)
   const databases = primaryDatabase === null ? [database] : [database, primaryDatabase]
   const startLastWrites = limitLastWrites({ databases, clock: systemClock, log, stack })
-  const waiting = { databaseUrl: where.url, log, signal, onWaiting: (reason: string) => listener.wait(reason) }
+  const waiting = { databaseUrl: where.url, log, signal, onWaiting: (reason: string) => listener.routing.wait(reason) }
   const shared = { config, log, stack, database, baseUrl, tracing, metrics }
   const instance = await setUpInstance({ ...shared, waiting })
   const started = await startReplica(instance, { ...shared, where, waiting })
@@ -115,14 +115,15 @@ async function start(
     openIdProvider,
     certificates,
     contexts,
-    stopping: listener.stopping,
+    stopping: listener.routing.stopping,
   })
-  listener.serve({
+  const endpoints = {
     ...services,
     console: await createConsolePage(config),
     readiness: () => replica.readiness(),
     canAdminister: () => replica.guard.isFresh() && replica.guard.isCurrent(),
-  })
+  }
+  listener.routing.serve(endpoints, new URL(baseUrl).host)
   observeReplica(metrics, { ...started, database, primaryDatabase })
   metrics.observeConnections(() => listener.connections())
   await listener.open()

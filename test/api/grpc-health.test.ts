@@ -78,7 +78,8 @@ describe('a server', () => {
     const tokens = { token: unused, introspection: unused, revocation: unused }
     const oauth = { ...tokens, jwks: unused, discovery: unused, protectedResource: unused, openApi: unused }
     const readiness = () => ({ ready: true, warnings: [] }) as const
-    door.serve({ oauth, rpc: new Map(), console: [], readiness, canAdminister: () => true })
+    const services = { oauth, rpc: new Map(), console: [], readiness, canAdminister: () => true }
+    door.routing.serve(services, 'localhost')
     await eventually(() => expect(watching.statuses).toEqual(['NOT_SERVING', 'SERVING']))
     expect(await checkHealth(door.listenUrl, WEB_KEYS)).toBe('SERVING')
   })

@@ -5,12 +5,8 @@
  * The check unwraps the content key with the master key and decrypts no private key. Other replicas should have the same
  * master keys, which cannot be checked from here.
  */
-import { LRUCache } from 'lru-cache'
 import type { SealedKeyCheck, SealedKeyStore, SealedWebKey } from '../../domain/keys/sealed-keys.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
-
-/** How many sealed texts are remembered: the greatest number of web keys. */
-const MAX_REMEMBERED = 1000
 
 export interface DecryptabilityCheckOptions {
   readonly keys: Pick<SealedKeyStore, 'find' | 'findInitial'>
@@ -26,8 +22,6 @@ export interface CheckedKeys {
 
 export class DecryptabilityCheck {
   readonly #options: DecryptabilityCheckOptions
-  /** The sealed text of each web key that passed. Master keys do not change while the process runs. */
-  readonly #passed = new LRUCache<string, string>({ max: MAX_REMEMBERED })
 
   constructor(options: DecryptabilityCheckOptions) {
     this.#options = options
@@ -48,11 +42,9 @@ export class DecryptabilityCheck {
     const { check, log } = this.#options
     const undecryptable = new Set<string>()
     for (const key of keys) {
-      const { keyId, sealed } = key
-      if (this.#passed.get(keyId) === sealed) continue
+      const { keyId } = key
       try {
         await check.assertOpens(key)
-        this.#passed.set(keyId, sealed)
       } catch (error) {
         undecryptable.add(keyId)
         log.warn({ keyId, err: error }, 'the private key of a web key cannot be opened, so it will not be made to sign')

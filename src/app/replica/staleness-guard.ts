@@ -15,6 +15,8 @@ import type { Clock } from '../../domain/time.ts'
 /** How long tokens go on when a newer state was not taken over, in seconds: never longer than without the database. */
 const OUTDATED_GRACE_SECONDS = 10
 
+const STANDSTILL = 'the standby has received no heartbeat of a replica on its primary'
+
 export interface StalenessGuardOptions {
   readonly clock: Pick<Clock, 'monotonic'>
   readonly log: Log
@@ -35,17 +37,12 @@ interface Outdated {
   readonly since: number
   /** Undefined if it could not be read. */
   readonly version: number | undefined
-  readonly row: Pick<UnreadableRow, 'id'> & { readonly kind: UnreadableRow['kind'] | 'other' }
+  readonly row: { readonly kind: UnreadableRow['kind'] | 'other'; readonly id: string }
 }
-
-const STANDSTILL = 'the standby has received no heartbeat of a replica on its primary'
-
-const NO_SINGLE_ROW = { kind: 'other', id: '' } as const
 
 export class StalenessGuard {
   readonly #options: StalenessGuardOptions
   #confirmedAt = Number.NEGATIVE_INFINITY
-  /** Of the last successful comparison. */
   #replayAgeSeconds: number | null = null
   #failure: unknown
   /** It stays known while the database is out of reach. */
@@ -70,7 +67,8 @@ export class StalenessGuard {
     this.#outdated = undefined
     if (!this.isFresh()) {
       // On a primary the comparison itself took too long, and the next one is under way.
-      if (replayAgeSeconds !== null) this.#logStandstill()
+      if (replayAgeSeconds !== null)
+        this.#warn(STANDSTILL, { replayAgeSeconds }, `${STANDSTILL}: the state of the instance is too old`)
     } else if (this.#throttle !== undefined) {
       this.#options.log.info({}, 'the state of the instance can be read again')
       this.#throttle = undefined
@@ -79,27 +77,20 @@ export class StalenessGuard {
 
   failed({ at, version, error }: FailedComparison): void {
     this.#failure = error
-    if (version === undefined && unavailability(error) !== undefined) return
-    const row = error instanceof UnreadableRow ? { kind: error.kind, id: error.id } : NO_SINGLE_ROW
-    this.#outdated = { since: this.#outdated?.since ?? at, version: version ?? this.#outdated?.version, row }
+    if (version === undefined && this.#unavailable !== undefined) return
+    const { kind, id } = error instanceof UnreadableRow ? error : { kind: 'other' as const, id: '' }
+    this.#outdated = {
+      since: this.#outdated?.since ?? at,
+      version: version ?? this.#outdated?.version,
+      row: { kind, id },
+    }
   }
 
   /** Logs the failure: when it begins, and each reason once a minute. */
   logFailure(): void {
-    const { clock, log } = this.#options
-    this.#throttle ??= new LogThrottle()
-    if (!this.#throttle.admits(String(this.#failure), clock.monotonic())) return
-    const advice = unavailability(this.#failure)?.forOperator
-    const facts = { err: this.#failure, advice, version: this.#outdated?.version, row: this.#outdated?.row }
-    log.warn(facts, 'the state of the instance could not be read')
-  }
-
-  /** Of a comparison that succeeded. */
-  #logStandstill(): void {
-    const { clock, log } = this.#options
-    this.#throttle ??= new LogThrottle()
-    if (!this.#throttle.admits(STANDSTILL, clock.monotonic())) return
-    log.warn({ replayAgeSeconds: this.#replayAgeSeconds }, `${STANDSTILL}: the state of the instance is too old`)
+    const { version, row } = this.#outdated ?? {}
+    const facts = { err: this.#failure, advice: this.#unavailable?.forOperator, version, row }
+    this.#warn(String(this.#failure), facts, 'the state of the instance could not be read')
   }
 
   get stalenessSeconds(): number {
@@ -123,7 +114,7 @@ export class StalenessGuard {
 
   /** Whether the database could be used at the last comparison. */
   isReachable(): boolean {
-    return unavailability(this.#failure) === undefined
+    return this.#unavailable === undefined
   }
 
   /** Whether memory had everything at the last comparison. */
@@ -133,18 +124,13 @@ export class StalenessGuard {
 
   /** @throws {DomainError} `storage_unavailable` if what is in memory must not be served. */
   assertFresh(): void {
-    if (!this.isFresh()) {
-      throw new DomainError(
-        'storage_unavailable',
-        'the database has not confirmed what is known here for too long: try again later',
-      )
-    }
+    if (!this.isFresh())
+      throw unavailable('the database has not confirmed what is known here for too long: try again later')
   }
 
   /** @throws {DomainError} `storage_unavailable` if a call to the database would only wait for the same failure. */
   assertReachable(): void {
-    const unavailable = unavailability(this.#failure)
-    if (unavailable !== undefined) throw new DomainError('storage_unavailable', unavailable.message)
+    if (this.#unavailable !== undefined) throw unavailable(this.#unavailable.message)
     // What a primary answers is the newest state, what a standby answers is as old as its replay.
     if (this.#replayAgeSeconds !== null) this.assertFresh()
   }
@@ -153,7 +139,7 @@ export class StalenessGuard {
   assertCurrent(): void {
     this.assertReachable()
     const outdated = this.#whyOutdated()
-    if (outdated !== undefined) throw new DomainError('storage_unavailable', outdated)
+    if (outdated !== undefined) throw unavailable(outdated)
   }
 
   /** Why this replica should not be used, in words that are safe to publish; undefined if it may be. */
@@ -163,34 +149,42 @@ export class StalenessGuard {
 
   /** What an operator should know while what is in memory may still be served. */
   warnings(): readonly string[] {
-    const unavailable = unavailability(this.#failure)
-    const { maxStalenessSeconds } = this.#options
-    const passed = Math.floor(this.stalenessSeconds)
-    if (unavailable === undefined) {
-      if (this.#replayAgeSeconds === null || this.stalenessSeconds < OVERDUE_SECONDS) return []
-      return [`${STANDSTILL}: tokens go on for ${maxStalenessSeconds} s, of which ${passed} s have passed`]
-    }
-    return [
-      `${forOperator(unavailable)}: tokens go on from memory for ${maxStalenessSeconds} s, of which ${passed} s have passed`,
-    ]
+    const isStandstill = this.#replayAgeSeconds !== null && this.stalenessSeconds >= OVERDUE_SECONDS
+    const goOn = `for ${this.#options.maxStalenessSeconds} s, of which ${Math.floor(this.stalenessSeconds)} s have passed`
+    if (this.#why !== undefined) return [`${this.#why}: tokens go on from memory ${goOn}`]
+    return isStandstill ? [`${STANDSTILL}: tokens go on ${goOn}`] : []
+  }
+
+  #warn(reason: string, facts: object, text: string): void {
+    const { clock, log } = this.#options
+    this.#throttle ??= new LogThrottle()
+    if (this.#throttle.admits(reason, clock.monotonic())) log.warn(facts, text)
+  }
+
+  /** Undefined if the database could be used. */
+  get #unavailable(): DomainError | undefined {
+    const failure = this.#failure
+    return failure instanceof DomainError && failure.code === 'storage_unavailable' ? failure : undefined
+  }
+
+  /** In words for the operator. */
+  get #why(): string | undefined {
+    return this.#unavailable?.forOperator ?? this.#unavailable?.message
   }
 
   #whyOutdated(): string | undefined {
     if (this.#outdated === undefined) return undefined
     const { version, since } = this.#outdated
     const what = version === undefined ? 'the state of the instance' : `version ${version} of the instance is known and`
-    const seconds = Math.floor(this.#secondsSince(since))
-    const why = forOperator(unavailability(this.#failure)) ?? 'the log says why'
-    const tokens = `tokens go on for ${this.#graceSeconds} s, of which ${seconds} s have passed`
-    return `${what} cannot be taken over, ${why}: ${tokens}`
+    const tokens = `tokens go on for ${this.#graceSeconds} s, of which ${Math.floor(this.#secondsSince(since))} s have passed`
+    return `${what} cannot be taken over, ${this.#why ?? 'the log says why'}: ${tokens}`
   }
 
   #whyStale(): string | undefined {
     const { maxStalenessSeconds } = this.#options
     if (this.stalenessSeconds <= maxStalenessSeconds) return undefined
     const age = Number.isFinite(this.#confirmedAt) ? `for ${Math.floor(this.stalenessSeconds)} s` : 'yet'
-    const underWay = this.#replayAgeSeconds === null ? 'a comparison is under way' : STANDSTILL
-    const why = forOperator(unavailability(this.#failure)) ?? underWay
+    const why = this.#why ?? (this.#replayAgeSeconds === null ? 'a comparison is under way' : STANDSTILL)
     return `the database has not confirmed the state of the instance ${age}, the limit is ${maxStalenessSeconds} s: ${why}`
   }
 
@@ -207,10 +201,6 @@ export class StalenessGuard {
   }
 }
 
-function forOperator(error: DomainError | undefined): string | undefined {
-  return error?.forOperator ?? error?.message
-}
-
-function unavailability(failure: unknown): DomainError | undefined {
-  return failure instanceof DomainError && failure.code === 'storage_unavailable' ? failure : undefined
+function unavailable(message: string): DomainError {
+  return new DomainError('storage_unavailable', message)
 }

@@ -10,7 +10,6 @@ import { DomainError } from '../../domain/errors.ts'
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import { formatClientId } from '../../domain/identities/client-id.ts'
 import { addCredential, type ClientSecret } from '../../domain/identities/credential.ts'
-import { createProject, type Project } from '../../domain/identities/project.ts'
 import { WHOLE_INSTANCE } from '../../domain/identities/reach.ts'
 import { createServiceUser, isEnabledOwner, isPerson, type ServiceUser } from '../../domain/identities/service-user.ts'
 import type { Integrity, Secrets } from '../../domain/integrity.ts'
@@ -143,20 +142,12 @@ function asOwner(user: ServiceUser): ServiceUser {
   }
 }
 
-/** A project for a new owner: that of the first administrator, or else any, or else a new one. */
+/** A project for a new owner: that of the first administrator, or any. There is one, because there is an owner, if only one who has no credentials. */
 async function someProject(identities: IdentityStore): Promise<{ projectId: string; projectName: string }> {
   const projects = await identities.listProjects({ after: null, limit: PAGE }, WHOLE_INSTANCE)
-  const project = projects.find(({ name }) => name === PROJECT_NAME) ?? projects[0] ?? (await addProject(identities))
+  const project = projects.find(({ name }) => name === PROJECT_NAME) ?? projects[0]
+  if (project === undefined) throw new Error('the instance has no project: restore the database from a backup')
   return { projectId: project.projectId, projectName: project.name }
-}
-
-function addProject(identities: IdentityStore): Promise<Project> {
-  const projectId = randomUUID()
-  const entry = { ...SYSTEM, action: 'recover', resource: `projects/${projectId}` }
-  return identities.changeProject(projectId, entry, (_, now) => {
-    const project = createProject(projectId, PROJECT_NAME, now)
-    return { next: project, result: project }
-  })
 }
 
 function baseUrlOf({ baseUrl, listen, tls }: Config): string {

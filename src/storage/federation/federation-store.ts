@@ -9,8 +9,7 @@ import type { ChangeEntry } from '../../domain/identities/authority.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { FederationStore, IssuersChange } from '../../domain/ports/federation.ts'
 import { changeInstance } from '../change/instance-change.ts'
-import type { Database } from '../postgres/database.ts'
-import { readSnapshot } from '../postgres/snapshot.ts'
+import { type Database, readSnapshot } from '../postgres/database.ts'
 import { readTrustedIssuers, writeTrustedIssuers } from './trusted-issuer-row.ts'
 
 /** The trusted issuers of a migrated database. */

@@ -24,7 +24,7 @@ import { writeProjects } from '../identities/project-row.ts'
 import { writeServiceUsers } from '../identities/service-user-changes.ts'
 import { toNewRow } from '../keys/web-key-row.ts'
 import type { Database } from '../postgres/database.ts'
-import { assertPrimary } from '../postgres/standby.ts'
+import { assertPrimary } from '../postgres/server-state.ts'
 import { usingStorage, usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 

@@ -13,8 +13,7 @@ import { readFederatedUserIds } from '../identities/credential-rows.ts'
 import { readServiceUsers } from '../identities/service-user-row.ts'
 import { readRotation } from '../keys/rotation-row.ts'
 import { readKeyRing } from '../keys/web-key-row.ts'
-import type { Database } from '../postgres/database.ts'
-import { readSnapshot } from '../postgres/snapshot.ts'
+import { type Database, readSnapshot } from '../postgres/database.ts'
 import type { Tables } from '../schema/tables.ts'
 
 const ROWS_AT_ONCE = 1000

@@ -4,7 +4,7 @@
 import { sql } from 'kysely'
 import type { ReplicaStore } from '../../domain/ports/records.ts'
 import { GONE_KEPT_SECONDS, MAX_REPLICAS, type SeenReplica } from '../../domain/replicas.ts'
-import { ASYNCHRONOUS_COMMIT } from '../postgres/asynchronous-commit.ts'
+import { ASYNCHRONOUS_COMMIT } from '../postgres/commits.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import { CLOCK } from '../schema/clock.ts'

@@ -11,7 +11,7 @@
  */
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Database } from '../postgres/database.ts'
-import { assertPrimary } from '../postgres/standby.ts'
+import { assertPrimary } from '../postgres/server-state.ts'
 import { errorCodeOf, INSUFFICIENT_PRIVILEGE, usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import { assertKnownSchema } from '../schema/schema-major.ts'
 import type { Tables } from '../schema/tables.ts'

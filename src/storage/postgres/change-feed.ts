@@ -40,36 +40,29 @@ export interface FeedTimes {
 /**
  * The change feed; it is off with `poll`.
  *
- * A subscription does not fail: a failed connect is logged and tried again until the subscription ends.
+ * It has one subscription at a time, which does not fail: a failed connect is logged and tried again until the subscription ends.
  *
  * @throws {Error} if the URL cannot be read.
  */
 export function createChangeFeed(options: PostgresOptions, times: FeedTimes = {}): ChangeFeed {
   if (options.changeFeed === 'poll') return { subscribe: () => async () => {}, status: () => 'off' }
   assertReadableUrl(options.url)
-  const subscriptions = new Set<{ state: FeedState }>()
+  let state: FeedState = 'off'
   return {
     subscribe: (onChange) => {
       const ending = new AbortController()
-      const subscription: { state: FeedState } = { state: 'disconnected' }
-      subscriptions.add(subscription)
-      const ended = listenUntilEnded(options, ending.signal, {
-        times,
-        onChange,
-        onState: (state) => {
-          subscription.state = state
-        },
-      })
+      state = 'disconnected'
+      const onState = (now: FeedState) => {
+        state = now
+      }
+      const ended = listenUntilEnded(options, ending.signal, { times, onChange, onState })
       return async () => {
         ending.abort()
-        subscriptions.delete(subscription)
         await ended
+        state = 'off'
       }
     },
-    status: () => {
-      const states = [...subscriptions].map(({ state }) => state)
-      return states.find((state) => state !== 'connected') ?? states[0] ?? 'off'
-    },
+    status: () => state,
   }
 }
 

@@ -3,12 +3,12 @@
  *
  * It does not create tables: `migrate.ts` does.
  */
-import { Kysely, type LogEvent, PostgresDialect } from 'kysely'
+import { Kysely, type LogEvent, PostgresDialect, type Transaction } from 'kysely'
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import type { Tables } from '../schema/tables.ts'
 import { createPostgresPools, type PoolUse, type PostgresOptions, STATEMENT_TIMEOUT_MILLIS } from './postgres-pool.ts'
-import { meaningOfRefusal } from './storage-errors.ts'
+import { meaningOfRefusal, usingStorageWithRetries } from './storage-errors.ts'
 
 export interface Database {
   readonly db: Kysely<Tables>
@@ -58,4 +58,11 @@ function logRefusals(log: Log): (event: LogEvent) => void {
     if (meaning === undefined || !throttle.admits(meaning, performance.now())) return
     log.warn({ reason: String(event.error) }, `the database refuses: ${meaning}`)
   }
+}
+
+/** Reads in a transaction of its own, REPEATABLE READ and READ ONLY. It may run more than once. @throws {DomainError} `storage_unavailable`. */
+export function readSnapshot<T>(db: Kysely<Tables>, read: (trx: Transaction<Tables>) => Promise<T>): Promise<T> {
+  return usingStorageWithRetries(() =>
+    db.transaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute(read),
+  )
 }

@@ -3,7 +3,7 @@
  *
  * While a synchronous standby is away, a commit waits for it without a limit. The client gives up, and its connection to the server lives on,
  * which does not notice that the client is gone: within minutes no replica could connect any more. Changes of the instance need no guard: the first one that hangs keeps the lock, and the others
- * are refused before their commit. Writes that may be lost wait for nothing (`asynchronous-commit.ts`).
+ * are refused before their commit. Writes that may be lost wait for nothing.
  */
 import { sql } from 'kysely'
 import { DomainError } from '../../domain/errors.ts'
@@ -46,3 +46,11 @@ function hanging(): DomainError {
   const forOperator = 'commits in the database wait for a synchronous standby'
   return new DomainError('storage_unavailable', 'the database is not available', { forOperator })
 }
+
+/**
+ * A query after which the commit of its transaction waits neither for the disk nor for a standby. While a synchronous standby is away,
+ * a periodic write that waited for it would hold one more connection of the server each time that it gave up.
+ */
+export const ASYNCHRONOUS_COMMIT = sql<{
+  readonly set_config: string
+}>`select set_config('synchronous_commit', 'off', true)`
