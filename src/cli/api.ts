@@ -66,7 +66,6 @@ export class Api {
     } while (pageToken !== '')
   }
 
-  /** All items of a list. */
   async all<Input extends DescMessage, Output extends DescMessage, Field extends keyof MessageShape<Output>>(
     method: DescMethodUnary<Input, Output>,
     field: Field,

@@ -28,12 +28,10 @@ import { formatMoment, sinceOption } from './times.ts'
 
 const HEADING = ['TIME', 'OUTCOME', 'ACTION', 'ACTOR', 'ADDRESS', 'RESOURCE']
 
-/** Actors that are no users. */
 const NO_USERS = ['', 'system', 'anonymous']
 
 const { listAuditEvents } = AuditService.method
 
-/** The command. */
 export const auditCommand = command('audit', {
   description: '',
   options: {

@@ -24,7 +24,6 @@ import {
 } from './options.ts'
 import { printResult, printWarnings, type Shown } from './output.ts'
 
-/** Makes a command, or a group of them. */
 export type Declaration = (io: Io) => Command
 
 /** An argument of a command. Its key is the field of the request that it is for. */
@@ -68,7 +67,6 @@ type Step<Takes extends Parameters, Has extends Options, Result, Before extends 
 
 interface Declared<Takes extends Parameters, Has extends Options> {
   readonly description: string
-  /** In their order. */
   readonly takes?: Takes
   readonly options?: Has
   /** Called before anything is sent. @throws {UsageError} if the command is called wrongly. */
@@ -87,7 +85,6 @@ interface Call<Input extends DescMessage, Output extends DescMessage, Takes exte
   readonly text?: Step<Takes, Has, Shown | Promise<Shown>, [response: MessageShape<Output>]>
 }
 
-/** A call that is about to be made. */
 interface PendingCall<Input extends DescMessage, Output extends DescMessage> {
   readonly request: MessageInitShape<Input>
   /** @param warned Warnings that were printed already. */
@@ -106,7 +103,6 @@ interface List<
   readonly row: (item: Item) => string | readonly string[]
 }
 
-/** Declares a group of commands. */
 export function group(name: string, description: string, commands: readonly Declaration[]): Declaration {
   return (io) => commands.reduce((all, make) => all.addCommand(make(io)), new Command(name).description(description))
 }

@@ -55,7 +55,6 @@ const END_SESSION = call('end-session', Methods.revokeSession, {
   text: () => 'the session has ended',
 })
 
-/** The command. */
 export function consoleCommand(io: Io): Command {
   return SIGN_IN(io).enablePositionalOptions().addCommand(SESSIONS(io)).addCommand(END_SESSION(io))
 }

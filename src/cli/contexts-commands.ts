@@ -23,7 +23,6 @@ interface LoginOptions extends TlsFiles {
   readonly withToken?: true
 }
 
-/** The command. */
 export function loginCommand(io: Io): Command {
   return withTlsOptions(new Command('login'))
     .addArgument(new Argument('[url]', 'base URL of the server').argParser(parseUrl))
@@ -119,7 +118,6 @@ function parseName(text: string): string {
   throw new InvalidArgumentError(`${CONTEXT_NAME_ADVICE.charAt(0).toUpperCase()}${CONTEXT_NAME_ADVICE.slice(1)}.`)
 }
 
-/** The group of commands. */
 export function contextCommand(io: Io): Command {
   const group = new Command('context')
   withOutputOptions(group.command('list'))

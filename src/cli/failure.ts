@@ -12,7 +12,6 @@ import { ConnectionError } from './connection/connection-failure.ts'
 import { TokenRefusal } from './connection/token-request.ts'
 import { FAILED, Interruption, WRONG_USAGE } from './exit.ts'
 
-/** An error for programs, as `--json` prints it. */
 export interface Failure {
   readonly message: string
   /**
@@ -22,9 +21,7 @@ export interface Failure {
   readonly code: string
   /** The stable reason of the API, such as `USER_NOT_FOUND`. */
   readonly reason?: string
-  /** The facts of the reason. */
   readonly metadata?: Readonly<Record<string, string>>
-  /** What is wrong in files of a configuration. */
   readonly mistakes?: JsonObject[]
 }
 
@@ -34,7 +31,6 @@ export function exitCodeOf(error: unknown): number {
   return firstOf(error) instanceof ConfigError ? WRONG_USAGE : FAILED
 }
 
-/** The error for programs. */
 export function failureOf(error: unknown): Failure {
   const first = firstOf(error)
   const info = infoOf(first)

@@ -4,7 +4,6 @@
 import type { Writable } from 'node:stream'
 import type { StopSignal } from './server/signals.ts'
 
-/** The streams and the environment of one run. */
 export interface Io {
   readonly stdout: Writable
   readonly stderr: Writable

@@ -11,7 +11,6 @@ export class TypedOption<Value> extends Option {
   declare readonly value?: Value
 }
 
-/** The values of options. */
 export type Chosen<Options extends Readonly<Record<string, TypedOption<unknown>>>> = {
   readonly [Key in keyof Options]: Options[Key] extends TypedOption<infer Value> ? Value : never
 }
@@ -23,7 +22,6 @@ export function option(flags: string, description: string): TypedOption<unknown>
   return new TypedOption(flags, description)
 }
 
-/** An option without a value. */
 export function flag(name: string, description: string): TypedOption<true | undefined> {
   return new TypedOption(name, description)
 }
@@ -44,7 +42,6 @@ export class UsageError extends CommanderError {
   }
 }
 
-/** The value of `yesOption`. */
 export interface YesOption {
   readonly yes?: true | undefined
 }
@@ -54,7 +51,6 @@ export function yesOption(description = 'do not ask for confirmation at a termin
   return flag('--yes', description)
 }
 
-/** The values of the options of a command that talks to a server. */
 export interface RemoteOptions extends ConnectionOptions, OutputOptions {}
 
 export function withRemoteOptions(command: Command): Command {
@@ -74,7 +70,6 @@ export function withConnectionOptions(command: Command): Command {
   return withTlsOptions(command)
 }
 
-/** Adds the options with files for TLS. */
 export function withTlsOptions(command: Command): Command {
   return withClientCertificate(
     command.option('--ca <file>', 'certificates (PEM) of the authorities to trust (KEYTURN_CA_FILE)'),

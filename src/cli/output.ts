@@ -9,7 +9,6 @@ import type { Io } from './io.ts'
 
 const FORMATS = ['table', 'json', 'yaml'] as const
 
-/** How a result, and an error, is printed. */
 export type OutputFormat = (typeof FORMATS)[number]
 
 export interface OutputOptions {
@@ -22,10 +21,8 @@ export interface Table {
   readonly rows: readonly (readonly string[])[]
 }
 
-/** What a person reads. */
 export type Shown = string | Table
 
-/** Paints a text, or leaves it as it is. */
 export type Paint = (text: string) => string
 
 type Stream = 'stdout' | 'stderr'
@@ -77,7 +74,6 @@ export async function serialize(json: JsonValue, format: Exclude<OutputFormat, '
   return formatYaml(json)
 }
 
-/** Prints warnings on standard error, one a line. */
 export function printWarnings(io: Io, warnings: readonly string[]): void {
   const paint = painter(io, 'stderr', 'yellow')
   for (const warning of warnings) io.stderr.write(`${paint('warning:')} ${printable(warning)}\n`)
@@ -105,18 +101,15 @@ export function formatTable({ heading, rows }: Table): string[] {
   return lines.map((line) => line.map(pad).join('  ').trimEnd())
 }
 
-/** Names and values in two columns. */
 export function formatFields(fields: readonly (readonly [name: string, value: string])[]): string {
   const width = Math.max(...fields.map(([name]) => name.length))
   return fields.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}`.trimEnd()).join('\n')
 }
 
-/** Whether a stream shows colours. */
 export function showsColors({ env, terminals }: Pick<Io, 'env' | 'terminals'>, stream: Stream): boolean {
   return terminals?.[stream] === true && !env.NO_COLOR && env.TERM !== 'dumb'
 }
 
-/** What paints text for a stream. */
 export function painter(io: Pick<Io, 'env' | 'terminals'>, stream: Stream, style: keyof typeof STYLES): Paint {
   if (!showsColors(io, stream)) return (text) => text
   const [begin, end] = STYLES[style]

@@ -6,7 +6,6 @@ import { Command } from 'commander'
 import { readVersion } from '../config/version.ts'
 import type { Io } from './io.ts'
 
-/** What the commands and the groups of commands are for. */
 const SUMMARIES = {
   serve: 'Run the server. Settings are variables (see the README); some are flags too, and flags win.',
   demo: 'Play a key rotation through a real server on a free port, step by step. Nothing is kept.',

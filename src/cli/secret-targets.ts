@@ -22,7 +22,6 @@ const TIME_LIMIT_MILLIS = 60_000
 /** How much of what a program prints is in an error, in characters. */
 const MAX_CHARACTERS = 4096
 
-/** A place for one secret. */
 export interface SecretTarget {
   /** Whether something is there. `unknown`: it cannot be asked. @throws {Error} if the target cannot be used. */
   look(): Promise<'empty' | 'taken' | 'unknown'>
@@ -108,7 +107,6 @@ function commandTarget(env: Io['env'], command: string): SecretTarget {
   }
 }
 
-/** What `execFile` throws. */
 interface ProgramFailure {
   /** An exit code, or the reason why it did not start. */
   readonly code?: number | string | null

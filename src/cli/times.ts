@@ -84,7 +84,6 @@ export function timeLeft(end: Timestamp | undefined): string {
   return isPast(end) ? '-' : formatAge(timestampDate(end).getTime() - Date.now())
 }
 
-/** Whether a moment has come. */
 export function isPast(moment: Timestamp): boolean {
   return timestampDate(moment).getTime() <= Date.now()
 }

@@ -15,7 +15,6 @@ interface TokenOptions extends RemoteOptions {
   readonly scope?: string
 }
 
-/** The command. */
 export function tokenCommand(io: Io): Command {
   return withRemoteOptions(new Command('token'))
     .option(

@@ -5,18 +5,7 @@
  * stands there, and a small one cannot become a large configuration.
  */
 import { protoCamelCase } from '@bufbuild/protobuf/reflect'
-import {
-  type Document,
-  isMap,
-  isPair,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type Node,
-  parseAllDocuments,
-  visit,
-  type YAMLError,
-} from 'yaml'
+import { isMap, isScalar, isSeq, LineCounter, type Node, parseAllDocuments, visit, type YAMLError } from 'yaml'
 import type { FileMistake, Place } from './mistakes.ts'
 
 /** The largest file, in characters. What is sent has at most 4 MiB. */
@@ -50,21 +39,27 @@ export function documentsOf({ name, text }: SourceFile, mistakes: FileMistake[])
   }
   return [...parseAllDocuments(text, { ...PARSING, lineCounter })].flatMap((document) => {
     const tooDeep = document.errors.find(({ code }) => code === 'RESOURCE_EXHAUSTION')
-    if (tooDeep !== undefined) return failed('lists and objects are too deep in each other', at(tooDeep.pos[0]))
-    for (const error of [...document.errors, ...document.warnings]) failed(wordsOf(error), at(error.pos[0]))
-    if (document.errors.length + document.warnings.length > 0) return []
+    const errors = tooDeep === undefined ? [...document.errors, ...document.warnings] : [tooDeep]
+    for (const error of errors) failed(wordsOf(error), at(error.pos[0]))
     const { contents } = document
     // A separator at the end, or a file with comments only.
-    if (contents === null || (isScalar(contents) && contents.value === null)) return []
-    const alias = aliasIn(document)
+    if (errors.length > 0 || contents === null || (isScalar(contents) && contents.value === null)) return []
+    let alias: unknown
+    visit(document, {
+      Alias(_, found) {
+        alias = found
+        return visit.BREAK
+      },
+    })
     if (alias !== undefined) return failed('aliases are not supported: write the value out', at(startOf(alias)))
-    const place = (path: ValuePath, part: 'value' | 'key' = 'value') => at(offsetOf(document, path, part))
+    const place = (path: ValuePath, part: 'value' | 'key' = 'value') => at(offsetOf(contents, path, part))
     return [{ value: document.toJS(), place }]
   })
 }
 
 /** What the parser says, without the text of the file that it quotes: that may be a secret which needs quotes. */
 function wordsOf({ code, message }: Pick<YAMLError, 'code' | 'message'>): string {
+  if (code === 'RESOURCE_EXHAUSTION') return 'lists and objects are too deep in each other'
   if (code === 'TAG_RESOLVE_FAILED') return 'tags are not supported: put a text that begins with ! in quotes'
   if (code === 'BAD_DIRECTIVE') return 'the only directive is %YAML 1.2: put a text that begins with % in quotes'
   if (code === 'BAD_DQ_ESCAPE') return 'there is no such escape sequence: put a text with \\ in single quotes'
@@ -82,34 +77,14 @@ const PARSING = {
   prettyErrors: false,
 } as const
 
-function aliasIn(document: Document): unknown {
-  let found: unknown
-  visit(document, {
-    Alias(_, alias) {
-      found = alias
-      return visit.BREAK
-    },
-  })
-  return found
-}
-
-function offsetOf(document: Document, path: ValuePath, part: 'value' | 'key'): number {
-  let node: unknown = document.contents
-  let offset = startOf(node)
-  for (const [depth, step] of path.entries()) {
-    const isLast = depth === path.length - 1
-    if (isMap(node)) {
-      const pair = node.items.find(({ key }) => isScalar(key) && isNamed(key.value, String(step)))
-      if (pair === undefined || !isPair(pair)) return offset
-      node = pair.value
-      offset = (part === 'key' && isLast) || node === null ? startOf(pair.key) : startOf(node)
-    } else if (isSeq(node)) {
-      node = node.items[Number(step)]
-      if (node === undefined) return offset
-      offset = startOf(node)
-    } else return offset
-  }
-  return offset
+/** Where the value at a path begins, or the nearest one above it. */
+function offsetOf(node: unknown, [step, ...rest]: ValuePath, part: 'value' | 'key'): number {
+  if (isSeq(node) && node.items[Number(step)] !== undefined) return offsetOf(node.items[Number(step)], rest, part)
+  const pairs = isMap(node) && step !== undefined ? node.items : []
+  const pair = pairs.find(({ key }) => isScalar(key) && isNamed(key.value, String(step)))
+  if (pair === undefined) return startOf(node)
+  const isKey = (part === 'key' && rest.length === 0) || pair.value === null
+  return isKey ? startOf(pair.key) : offsetOf(pair.value, rest, part)
 }
 
 /** A field has two names in JSON: its own, and the one in camel case. */

@@ -14,14 +14,14 @@ const STANDARD_INPUT = '-'
  *
  * @throws {Error} if one cannot be read, or a folder has none.
  */
-export async function readSourceFiles(
-  paths: readonly string[],
-  standardInput?: NodeJS.ReadableStream,
-): Promise<SourceFile[]> {
+export async function readSourceFiles(paths: readonly string[], input?: NodeJS.ReadableStream): Promise<SourceFile[]> {
   const files: SourceFile[] = []
   for (const path of paths) {
-    if (path === STANDARD_INPUT) files.push({ name: '(standard input)', text: await textOf(standardInput) })
-    else for (const name of await filesAt(path)) files.push({ name, text: await reading(name, readFile(name, 'utf8')) })
+    if (path === STANDARD_INPUT) {
+      const typed = input === undefined ? '' : await text(input as AsyncIterable<Uint8Array>)
+      files.push({ name: '(standard input)', text: typed })
+    } else
+      for (const name of await filesAt(path)) files.push({ name, text: await reading(name, readFile(name, 'utf8')) })
   }
   return files
 }
@@ -32,10 +32,6 @@ async function filesAt(path: string): Promise<string[]> {
   const names = entries.filter((name) => /\.(?:ya?ml|json)$/.test(name) && !name.startsWith('.')).sort()
   if (names.length === 0) throw new Error(`${path} has no file *.yaml, *.yml or *.json`)
   return names.map((name) => join(path, name))
-}
-
-async function textOf(standardInput: NodeJS.ReadableStream | undefined): Promise<string> {
-  return standardInput === undefined ? '' : await text(standardInput as AsyncIterable<Uint8Array>)
 }
 
 async function reading<T>(path: string, work: Promise<T>): Promise<T> {

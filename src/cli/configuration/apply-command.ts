@@ -28,7 +28,6 @@ interface ApplyOptions extends FileOptions, YesOption {
   readonly schema?: true
 }
 
-/** The command. */
 export function applyCommand(io: Io): Command {
   return withFileOptions(new Command('apply'))
     .option('--reason <text>', 'why, for the audit trail: for example the commit')
@@ -51,7 +50,6 @@ export function applyCommand(io: Io): Command {
 /** How far an apply has come, for what it says when it is interrupted. */
 interface Progress {
   configuration: string
-  /** By user. */
   readonly secrets: Map<string, SecretState>
 }
 

@@ -87,10 +87,8 @@ export async function prepareHandOver(io: Io, api: Api, due: readonly SecretRequ
   return due.length === 0 ? { base_url: '', token_endpoint: '' } : await endpointsOf(api.target)
 }
 
-/** What became of a secret. */
 export type SecretState = 'handed over' | 'not known whether handed over' | 'not handed over'
 
-/** A secret that is at its target. */
 export type HandedOver = Pick<SecretRequest, 'project' | 'name' | 'into'> & {
   readonly clientId: string
   readonly secretId: string
@@ -134,7 +132,6 @@ export async function handOverSecrets(
   return { handedOver, failures }
 }
 
-/** The user who gets a secret. */
 export function userOf({ project, name }: Pick<SecretRequest, 'project' | 'name'>): string {
   return `${name}@${project}`
 }

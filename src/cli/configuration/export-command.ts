@@ -19,7 +19,6 @@ interface ExportOptions extends ConnectionOptions {
   readonly json?: true
 }
 
-/** The command. */
 export function exportCommand(io: Io): Command {
   return withConnectionOptions(new Command('export'))
     .addOption(repeatable('--project <name>', 'only this project and its users; may be given several times'))

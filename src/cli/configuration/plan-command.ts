@@ -6,7 +6,6 @@
 import { type JsonObject, toJson } from '@bufbuild/protobuf'
 import { Command, InvalidArgumentError } from 'commander'
 import { type ApplyConfigurationResponse, ConfigService } from '../../../gen/iam/config/v2/config_service_pb.js'
-import type { Configuration } from '../../../gen/iam/config/v2/configuration_pb.js'
 import {
   ChangeAction,
   type FieldDifference,
@@ -20,14 +19,13 @@ import { parseConfiguration } from '../../configuration-files/configuration.ts'
 import { ConfigurationMistakes } from '../../configuration-files/mistakes.ts'
 import { readSourceFiles } from '../../configuration-files/source-files.ts'
 import { printable } from '../../domain/printable.ts'
-import { type Api, openApi } from '../api.ts'
+import { openApi } from '../api.ts'
 import { DIFFERENT, EndWith } from '../exit.ts'
 import type { Io } from '../io.ts'
 import { option, type RemoteOptions, UsageError, withRemoteOptions } from '../options.ts'
 import { painter, printResult, printWarnings } from '../output.ts'
-import { type PlannedSecrets, planSecrets, userOf } from './client-secrets.ts'
+import { planSecrets, userOf } from './client-secrets.ts'
 
-/** The values of the options that "keyturn plan" and "keyturn apply" share. */
 export interface FileOptions extends RemoteOptions {
   readonly file?: readonly string[]
   readonly label: string
@@ -36,20 +34,8 @@ export interface FileOptions extends RemoteOptions {
 }
 
 /** A plan, and what it was made of. */
-export interface Planned {
-  readonly api: Api
-  /** What the server was asked. */
-  readonly request: {
-    readonly configuration: Configuration
-    readonly label: string
-    readonly prune: boolean
-    readonly takeOver: boolean
-  }
-  readonly plan: Plan
-  readonly secrets: PlannedSecrets
-}
+type Planned = Awaited<ReturnType<typeof planOf>>
 
-/** The command. */
 export function planCommand(io: Io): Command {
   return withFileOptions(new Command('plan'))
     .option('--detailed-exitcode', 'exit with 0 without a difference, 1 after an error, 2 with a difference')
@@ -77,7 +63,6 @@ export function withFileOptions(command: Command): Command {
   )
 }
 
-/** An option that may be given several times. */
 export function repeatable(flags: string, description: string) {
   return option(flags, description).argParser((value: string, others: readonly string[] | undefined) => [
     ...(others ?? []),
@@ -85,7 +70,6 @@ export function repeatable(flags: string, description: string) {
   ])
 }
 
-/** The option that names a label. */
 export function labelOption(description: string) {
   return option('--label <label>', description).argParser((text) => {
     if (/^[a-z0-9][a-z0-9-]{0,62}$/.test(text)) return text
@@ -99,7 +83,7 @@ export function labelOption(description: string) {
  *
  * @throws {ConfigurationMistakes} before anything is sent, or with the mistakes that the server found, at their places in the files.
  */
-export async function planOf(io: Io, options: FileOptions): Promise<Planned> {
+export async function planOf(io: Io, options: FileOptions) {
   const { file, label, prune = false, takeOver = false } = options
   if (file === undefined) throw new UsageError("required option '-f, --file <file>' not specified")
   const files = parseConfiguration(await readSourceFiles(file, file.includes('-') ? io.stdin : undefined))
@@ -121,10 +105,8 @@ export function isDifferent({ plan, secrets }: Pick<Planned, 'plan' | 'secrets'>
   return plan.changes.length > 0 || secrets.due.length > 0
 }
 
-/** The signs, painted. */
 type Signs = Readonly<Record<'added' | 'changed' | 'removed', string>>
 
-/** The text, without a line break at its end. */
 export function formatPlan(
   { plan, secrets }: Pick<Planned, 'plan' | 'secrets'>,
   label: string,
@@ -154,7 +136,6 @@ export function formatPlan(
   ].join('\n')
 }
 
-/** The same for programs. */
 export function planJson({ plan, secrets }: Pick<Planned, 'plan' | 'secrets'>): JsonObject {
   const due = secrets.due.map(({ project, name, into }) => ({ project, name, into }))
   return { ...(toJson(PlanSchema, plan) as JsonObject), ...(due.length === 0 ? {} : { secrets: due }) }

@@ -10,7 +10,6 @@ interface HttpRequest {
   readonly form?: URLSearchParams | undefined
   /** Aborts it: the call then throws its reason. */
   readonly signal: AbortSignal
-  /** For https. */
   readonly tls: Pick<RequestOptions, 'ca' | 'cert' | 'key' | 'rejectUnauthorized'>
 }
 

@@ -9,7 +9,6 @@ import { readCredentials } from '../../secret-files/credentials-file.ts'
 import type { Io } from '../io.ts'
 import { readTlsFiles, type TlsFiles, type TlsOptions, tlsFilesFrom } from './tls-files.ts'
 
-/** The values of the options of `withConnectionOptions`. */
 export interface ConnectionOptions extends TlsFiles {
   readonly credentials?: string | undefined
   readonly context?: string | undefined

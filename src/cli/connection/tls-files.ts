@@ -7,21 +7,18 @@ import { createSecureContext } from 'node:tls'
 import { clientVariable } from '../../config/environment.ts'
 import type { Io } from '../io.ts'
 
-/** Paths of the files. */
 export interface TlsFiles {
   readonly ca?: string | undefined
   readonly clientCert?: string | undefined
   readonly clientKey?: string | undefined
 }
 
-/** What is in the files, as Node.js takes it. */
 export interface TlsOptions {
   readonly ca?: string
   readonly cert?: string
   readonly key?: string
 }
 
-/** The options and variables that name each file. */
 const NAMES = {
   ca: '--ca or KEYTURN_CA_FILE',
   clientCert: '--client-cert or KEYTURN_CLIENT_CERT_FILE',

@@ -17,7 +17,6 @@ const TIMEOUT = 60_000
 /** Scopes with which the API can be called. */
 export const API_SCOPE = `openid ${SERVICE_AUDIENCE_SCOPE}`
 
-/** The response of the token endpoint (Spec §2.1). */
 type TokenResponse = {
   readonly access_token: string
   readonly token_type: string

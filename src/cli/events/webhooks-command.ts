@@ -33,7 +33,6 @@ const SETTINGS = {
   ),
 }
 
-/** The group of commands. */
 export const webhooksCommand = group('webhooks', '', [
   list(Methods.listWebhooks, 'webhooks', {
     description: 'List the webhooks by name, and how far behind they are.',

@@ -23,7 +23,6 @@ import { option } from '../options.ts'
 import { printResult, printWarnings } from '../output.ts'
 import { describeFetches, knownKeys } from './issuer-options.ts'
 
-/** The command. */
 export const checkCommand = command('check', {
   description: 'Say whether a JWT proves a user, and why not. The JWT is not sent.',
   takes: { userId: USER, file: { description: 'a file with the JWT' } },
@@ -68,7 +67,6 @@ export const checkCommand = command('check', {
   },
 })
 
-/** What the server compares dates with. */
 async function timeOfInstance(api: Api): Promise<Date> {
   const { instance } = await api.call(InstanceService.method.getInstance, {})
   if (instance?.currentDate === undefined) throw new Error('the server does not say what time it is')
@@ -81,7 +79,6 @@ async function issuerWithKeys(api: Api, { issuerId }: TrustedIssuer): Promise<Wi
   return trustedIssuer
 }
 
-/** As the API lists it. */
 type ListedIdentity = Parameters<typeof misfitOf>[0] & { readonly identityId: string }
 
 /** What of the JWT each identity asks for and does not get. */

@@ -165,7 +165,6 @@ const ISSUERS = group('issuers', 'The issuers whose JWTs are believed.', [
   }),
 ])
 
-/** The group of commands. */
 export const federationCommand = group('federation', '', [ISSUERS, IDENTITIES, checkCommand])
 
 /** @throws {InvalidArgumentError} for a text that is no name of an issuer. The server has the last word. */
@@ -177,7 +176,6 @@ function assertIssuerName(text: string): void {
   throw new InvalidArgumentError('It is an https URL (http on a loopback address), or spiffe:// and a trust domain.')
 }
 
-/** Whether its keys come from a source from which none have been fetched. */
 function isNotFetched({ fetchedKeys }: Partial<TrustedIssuer> = {}): boolean {
   return fetchedKeys !== undefined && fetchedKeys.fetchDate === undefined && fetchedKeys.failure === ''
 }

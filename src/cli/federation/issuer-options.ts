@@ -22,7 +22,6 @@ import { named } from '../identities/references.ts'
 import { alternatives, type Chosen, flag, option, parseHttpsUrl, wholeNumber } from '../options.ts'
 import { ageOf } from '../times.ts'
 
-/** The argument for an issuer. */
 export const ISSUER = named('trusted issuer', [TrustedIssuerService.method.listTrustedIssuers, 'trustedIssuers'], {
   nameAndId: ({ issuer, issuerId }) => [issuer, issuerId],
   hint: '"keyturn federation issuers list" prints those that are trusted',
@@ -62,7 +61,6 @@ export const ISSUER_OPTIONS = {
 
 type IssuerOptions = Chosen<typeof ISSUER_OPTIONS>
 
-/** Whether the options say how the keys are fetched. */
 export function saysHowToFetch(options: IssuerOptions): boolean {
   const { discovery, jwksUrl, spiffeBundleUrl, issuerCa, maxStaleness } = options
   return [discovery, jwksUrl, spiffeBundleUrl, issuerCa, maxStaleness].some((value) => value !== undefined)

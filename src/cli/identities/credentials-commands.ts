@@ -22,7 +22,6 @@ import { USER } from './references.ts'
 
 const { method: Methods } = ServiceUserService
 
-/** The group of commands. */
 export const secretsCommand = group('secrets', '', [
   call('generate', Methods.generateClientSecret, {
     description: 'Generate a client secret and print it, this once, or write it to a file.',
@@ -174,7 +173,6 @@ const MATCH_OPTIONS = alternatives({
 
 const { method: Certificates } = ClientCertificateService
 
-/** The group of commands. */
 export const userCertificatesCommand = group(
   'certificates',
   'Client certificates with which a user may authenticate (mutual TLS, RFC 8705).',

@@ -25,12 +25,6 @@ interface Change {
   readonly what: string
 }
 
-/** Which kind of name of a project is unknown, by the reason of the refusal. */
-const UNKNOWN: Readonly<Record<string, 'roles' | 'scopes'>> = {
-  PROJECT_ROLE_NOT_FOUND: 'roles',
-  PROJECT_SCOPE_NOT_FOUND: 'scopes',
-}
-
 const { method: Methods } = ServiceUserService
 
 export const grantCommand = changeCommand(
@@ -82,10 +76,10 @@ function changeCommand(direction: 'grant' | 'revoke', description: string): Decl
       const { method, fields, what } = await changeOf()
       // Says which names there are, if what is granted does not exist.
       const response = await rewording(api.call(method, { userId, ...fields }), async (reason, message) => {
-        const names = UNKNOWN[reason]
-        if (names === undefined) return undefined
+        const isRole = reason === 'PROJECT_ROLE_NOT_FOUND'
+        if (!isRole && reason !== 'PROJECT_SCOPE_NOT_FOUND') return undefined
         const project = role?.project ?? (await projectOf(api, userId))
-        return `${message}: "keyturn projects ${names} list ${project}" prints those that exist`
+        return `${message}: "keyturn projects ${isRole ? 'roles' : 'scopes'} list ${project}" prints those that exist`
       })
       await printResult(io, options, toJson(method.output, response), () => {
         const { clientId } = (response as { serviceUser?: { clientId: string } }).serviceUser ?? {}

@@ -70,7 +70,6 @@ const MEMBERS = group('members', "Users with a role over a project in Keyturn's 
   }),
 ])
 
-/** The group of commands. */
 export const projectsCommand = group('projects', '', [
   list(Methods.listProjects, 'projects', {
     description: 'List all projects by name.',

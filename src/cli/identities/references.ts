@@ -10,10 +10,8 @@ import { splitClientId } from '../../domain/identities/client-id.ts'
 import type { Api, ItemOf } from '../api.ts'
 import type { Parameter } from '../commands.ts'
 
-/** How resources of a kind are found by their names. */
 interface Named<Item> {
   readonly nameAndId: (item: Item) => readonly [name: string, id: string]
-  /** Where to find the names. */
   readonly hint: string
 }
 
@@ -49,7 +47,6 @@ export const USER = {
   resolve: (text: string, api: Api) => resolveUser(api, userIn(text)),
 } satisfies Parameter
 
-/** A user as an argument names it. */
 type UserReference =
   | { readonly kind: 'id'; readonly userId: string }
   | { readonly kind: 'name'; readonly name: string; readonly project?: string }

@@ -20,25 +20,17 @@ const { method: Methods } = ServiceUserService
 
 const ON_OFF = { placeholder: 'switch', choices: ['on', 'off'] } as const
 
-/** What a setting changes. */
 type Changes = Omit<MessageInitShape<typeof Methods.updateServiceUser.input>, '$typeName' | 'userId' | 'updateMask'>
 
+interface Setting {
+  readonly description: string
+  readonly value: Parameter
+  readonly change: (value: string) => Changes
+  readonly done: (user: ServiceUser, value: string) => string
+}
+
 /** Declares a command that changes one setting of a user. */
-function setting(
-  name: string,
-  field: string,
-  {
-    description,
-    value,
-    change,
-    done,
-  }: {
-    readonly description: string
-    readonly value: Parameter
-    readonly change: (value: string) => Changes
-    readonly done: (user: ServiceUser, value: string) => string
-  },
-): Declaration {
+function setting(name: string, field: string, { description, value, change, done }: Setting): Declaration {
   return call(name, Methods.updateServiceUser, {
     description,
     takes: { userId: USER, value },
@@ -47,7 +39,6 @@ function setting(
   })
 }
 
-/** The group of commands. */
 export const usersCommand = group('users', '', [
   list(Methods.listServiceUsers, 'serviceUsers', {
     description: 'List users, oldest first. The client ID is the user id, an @ and the project.',

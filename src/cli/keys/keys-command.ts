@@ -17,22 +17,13 @@ import { assertOptionsOfKind, confirmAlgorithm, KIND_OPTIONS, KINDS, type Kind, 
 import { keyPolicyCommand } from './keys-policy-command.ts'
 import { rotateCommand } from './keys-rotate-command.ts'
 
-/** The effect of a step on its key, in the column NEXT. */
-const EFFECTS: Record<RotationStepKind, string> = {
-  [RotationStepKind.UNSPECIFIED]: 'unknown',
-  [RotationStepKind.CREATE]: 'created',
-  [RotationStepKind.ACTIVATE]: 'signs',
-  [RotationStepKind.DESTROY_PRIVATE_KEY]: 'private key destroyed',
-  [RotationStepKind.DELETE]: 'deleted',
-}
-
-/** A step in the schedule. */
-const STEPS: Record<RotationStepKind, string> = {
-  [RotationStepKind.UNSPECIFIED]: 'unknown',
-  [RotationStepKind.CREATE]: 'a key is created and published',
-  [RotationStepKind.ACTIVATE]: 'signs all new tokens',
-  [RotationStepKind.DESTROY_PRIVATE_KEY]: 'its private key is destroyed',
-  [RotationStepKind.DELETE]: 'is deleted',
+/** What a step does: to its key, in the column NEXT, and as the schedule says it. */
+const STEPS: Record<RotationStepKind, readonly [effect: string, step: string]> = {
+  [RotationStepKind.UNSPECIFIED]: ['unknown', 'unknown'],
+  [RotationStepKind.CREATE]: ['created', 'a key is created and published'],
+  [RotationStepKind.ACTIVATE]: ['signs', 'signs all new tokens'],
+  [RotationStepKind.DESTROY_PRIVATE_KEY]: ['private key destroyed', 'its private key is destroyed'],
+  [RotationStepKind.DELETE]: ['deleted', 'is deleted'],
 }
 
 /** How many steps of the schedule are read for the column NEXT. */
@@ -45,7 +36,6 @@ const { method: Methods } = WebKeyService
 /** The greatest lifetime of a token that a server can be configured with, in seconds. */
 const GREATEST_LIFETIME = 86_400
 
-/** The group of commands. */
 export const keysCommand = group('keys', '', [
   call('list', Methods.listWebKeys, {
     description: 'List all keys, oldest first, and what happens to each next.',
@@ -124,7 +114,7 @@ export const keysCommand = group('keys', '', [
       const rows = steps.map(({ date, kind, keyId }) => [
         formatMoment(date),
         timeLeft(date),
-        STEPS[kind],
+        STEPS[kind][1],
         keyId === '' ? 'to be created' : keyId,
       ])
       return { heading: ['WHEN', 'IN', 'WHAT', 'KEY ID'], rows }
@@ -149,7 +139,7 @@ function nextOf(key: WebKey, steps: readonly RotationStep[]): string {
     ? steps.find(({ kind }) => kind === RotationStepKind.ACTIVATE)
     : steps.find(({ keyId }) => keyId === key.keyId)
   if (step === undefined) return ''
-  const what = isActive ? 'replaced' : EFFECTS[step.kind]
+  const what = isActive ? 'replaced' : STEPS[step.kind][0]
   const left = timeLeft(step.date)
   return left === '-' ? `${what} now` : `${what} in ${left}`
 }

@@ -57,7 +57,6 @@ const SET = call('set', Methods.updateRotationPolicy, {
   text: ({ policy }) => describe(policy),
 })
 
-/** The group of commands. */
 export const keyPolicyCommand: Declaration = (io) =>
   group(
     'policy',

@@ -14,7 +14,6 @@ import type { Io } from '../io.ts'
 import { flag } from '../options.ts'
 import { formatMoment, timeLeft } from '../times.ts'
 
-/** How often the server is asked, in milliseconds. */
 const POLL = 1_000
 
 /** How long after its date a rotation may happen, in milliseconds. */
@@ -25,7 +24,6 @@ const REPORT = 60_000
 
 const { method: Methods } = WebKeyService
 
-/** The command. */
 export const rotateCommand = call('rotate', Methods.rotateWebKey, {
   description: 'Rotate now: the standby key takes over, or a new one as soon as verifiers know it.',
   options: { wait: flag('--wait', 'wait until the new key signs') },

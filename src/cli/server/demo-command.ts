@@ -12,6 +12,7 @@ import { Code, ConnectError } from '@connectrpc/connect'
 import { Command } from 'commander'
 import { createRemoteJWKSet, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose'
 import { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
+import type { Config } from '../../config/config.ts'
 import { readConfig } from '../../config/read-config.ts'
 import { OAUTH_PATHS } from '../../oauth/endpoints.ts'
 import { type Credentials, readCredentials } from '../../secret-files/credentials-file.ts'
@@ -20,7 +21,6 @@ import { API_SCOPE, requestToken } from '../connection/token-request.ts'
 import type { Io } from '../io.ts'
 import { firstSignal } from './signals.ts'
 
-/** The command. */
 export function demoCommand(io: Io): Command {
   return new Command('demo').action(async () => {
     // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
@@ -28,8 +28,12 @@ export function demoCommand(io: Io): Command {
       import('../../server/server.ts'),
       import('../../telemetry/log/log.ts'),
     ])
-    const interrupted = new AbortController()
-    void firstSignal().then((signal) => interrupted.abort(new Error(`interrupted by ${signal}`)))
+    const stopping = new AbortController()
+    const interrupted = firstSignal().then((signal) => {
+      stopping.abort(new Error(`interrupted by ${signal}`))
+      throw stopping.signal.reason
+    })
+    interrupted.catch(() => {})
     const dataDir = await mkdtemp(join(tmpdir(), 'keyturn-demo-'))
     // The environment is ignored.
     const config = {
@@ -40,12 +44,11 @@ export function demoCommand(io: Io): Command {
       activationGuard: 'enforce',
     } as const
     try {
-      const server = await startServer(config, openLog(config.logLevel), { signal: interrupted.signal })
+      const server = await startServer(config, openLog(config.logLevel), { signal: stopping.signal })
       try {
         io.stdout.write(`Keyturn listens on ${server.listenUrl}, with a database in a temporary folder.\n`)
-        const { credentialsFile, jwksMaxAgeSeconds } = config
         const say = (line: string) => io.stdout.write(`${line}\n`)
-        await Promise.race([playDemo({ credentialsFile, jwksMaxAgeSeconds, say }), rejectionOf(interrupted.signal)])
+        await Promise.race([playDemo(config, say), interrupted])
         io.stdout.write('Every step held.\n')
       } finally {
         await server.stop()
@@ -56,24 +59,7 @@ export function demoCommand(io: Io): Command {
   })
 }
 
-/** Rejects when the signal is aborted. */
-function rejectionOf(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason)
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  })
-}
-
 const { method: Methods } = WebKeyService
-
-/** What the demo needs. */
-export interface DemoOptions {
-  readonly credentialsFile: string
-  /** How long clients may reuse the key set, in seconds. The demo waits for it twice. */
-  readonly jwksMaxAgeSeconds: number
-  /** Takes each line. */
-  readonly say: (line: string) => void
-}
 
 /**
  * Plays all steps and says what each one saw. One verifier, which fetches the key set no more often than it must, checks the
@@ -81,7 +67,10 @@ export interface DemoOptions {
  *
  * @throws {Error} at the first step that does not hold.
  */
-export async function playDemo({ credentialsFile, jwksMaxAgeSeconds, say }: DemoOptions): Promise<void> {
+async function playDemo(
+  { credentialsFile, jwksMaxAgeSeconds }: Pick<Config, 'credentialsFile' | 'jwksMaxAgeSeconds'>,
+  say: (line: string) => void,
+): Promise<void> {
   const credentials = await readCredentials(credentialsFile)
   const api = await openApi({ env: {} }, { credentials: credentialsFile })
   const verify = createVerifier(credentials, jwksMaxAgeSeconds)

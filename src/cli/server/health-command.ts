@@ -17,7 +17,6 @@ interface HealthOptions extends Pick<TlsFiles, 'clientCert' | 'clientKey'> {
   readonly timeout: number
 }
 
-/** The command. */
 export function healthCommand(io: Io): Command {
   const health = withSettingFlags(new Command('health')).option(
     '--timeout <seconds>',

@@ -32,7 +32,6 @@ const RECOVERED = {
   created: ' There was no owner that could be given a secret, so it was created.',
 } as const
 
-/** The effective settings, without secrets. */
 export function configCommand(io: Io): Command {
   return withOutputOptions(withSettingFlags(new Command('config'))).action(
     async (options: Record<string, unknown> & OutputOptions) => {
@@ -146,12 +145,10 @@ export function masterKeyCommand(io: Io): Command {
   return masterKey
 }
 
-/** What a command works with that works directly on the database. */
 interface Given {
   readonly config: Config
   /** Goes to standard error. */
   readonly log: Log
-  /** Interrupts the command. */
   readonly signal: AbortSignal
 }
 
@@ -175,14 +172,8 @@ function databaseCommand(command: Command, io: Io, work: (given: Given, baseUrl?
   })
 }
 
-function describeRotation({
-  total,
-  resealed,
-  masterKeyId,
-  unused,
-  stillInUse,
-  generatedIn,
-}: Awaited<ReturnType<typeof rotateMasterKeys>>): string[] {
+function describeRotation(rotated: Awaited<ReturnType<typeof rotateMasterKeys>>): string[] {
+  const { total, resealed, masterKeyId, unused, stillInUse, generatedIn } = rotated
   const done =
     resealed === 0
       ? `All ${total} keys were sealed by ${masterKeyId} already.`

@@ -12,7 +12,6 @@ import type { Io } from '../io.ts'
 import { configFrom, withSettingFlags } from './setting-flags.ts'
 import { drainsAt, firstSignal, STOP_SIGNALS } from './signals.ts'
 
-/** What is printed about a server. */
 interface Serving {
   readonly listenUrl: string
   readonly baseUrl: string
@@ -22,7 +21,6 @@ interface Serving {
 /** How long the last lines of the log may take to be written, in milliseconds. */
 const LOG_GRACE = 1_000
 
-/** The command. */
 export function serveCommand(io: Io): Command {
   return withSettingFlags(new Command('serve')).action(async (options: Record<string, unknown>) => {
     const config = configFrom(io, options)

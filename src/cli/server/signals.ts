@@ -5,7 +5,6 @@
 /** Ctrl-C, and what service managers send. */
 export const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
-/** One of them. */
 export type StopSignal = (typeof STOP_SIGNALS)[number]
 
 /** Whether a server drains at the signal: not at Ctrl-C in a terminal, where a developer waits for the end. */
