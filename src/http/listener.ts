@@ -1,6 +1,4 @@
-/**
- * One port for HTTP/1.1 and HTTP/2, in cleartext or with TLS, with limits and graceful shutdown.
- */
+/** One port for HTTP/1.1 and HTTP/2, in cleartext or with TLS, with limits and graceful shutdown. */
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants, type ServerHttp2Stream } from 'node:http2'
@@ -16,7 +14,6 @@ import type { TlsFiles } from './tls/tls-files.ts'
 /** Between two closings of idle connections during graceful shutdown, in milliseconds. */
 const CLOSE_IDLE_INTERVAL = 50
 
-/** Where and how to listen. */
 export interface ListenOptions {
   readonly host: string
   /** 0: any free port. */
@@ -29,7 +26,6 @@ export interface ListenOptions {
   readonly handler: Handler
 }
 
-/** An open port. */
 export interface Listener {
   readonly port: number
   /** For example `http://127.0.0.1:8080`. */

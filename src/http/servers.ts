@@ -28,13 +28,9 @@ const ASKING = { ca: [], secureOptions: constants.SSL_OP_NO_TICKET | constants.S
 /** With prior knowledge (RFC 9113 §3.3). */
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1')
 
-/** The servers of a port. */
 export interface Servers {
-  /** Has the port. */
   readonly server: Server | Http2SecureServer
-  /** Has the HTTP/2 sessions. */
   readonly http2: Http2Server | Http2SecureServer
-  /** Stops watching the certificate files. */
   readonly unwatch: () => void
 }
 

@@ -4,7 +4,6 @@
 
 import { PROTECTED_RESOURCE_PATH } from '../domain/identities/token-grant.ts'
 
-/** Paths below the base URL. */
 export const OAUTH_PATHS = {
   token: '/oauth/v2/token',
   introspection: '/oauth/v2/introspect',
@@ -14,7 +13,6 @@ export const OAUTH_PATHS = {
   authorizationServer: '/.well-known/oauth-authorization-server',
 } as const
 
-/** The endpoints at which clients authenticate. */
 export type ClientEndpoint = 'token' | 'introspection' | 'revocation'
 
 /**

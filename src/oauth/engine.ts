@@ -23,7 +23,6 @@ import { type Answer, invalidClient } from './requests/answers.ts'
 import type { Form } from './requests/form.ts'
 import { unverifiedHeader } from './requests/form.ts'
 
-/** What the engine needs. */
 export interface EngineOptions {
   readonly issuer: string
   /** Replay protection of client assertions over all replicas. */
@@ -31,7 +30,6 @@ export interface EngineOptions {
   readonly now: () => Date
   readonly contexts: Pick<RequestContext, 'explained'>
   readonly log: Log
-  /** Answers the request of an authenticated client. */
   readonly perform: (call: EngineCall, asked: Asked) => Promise<Answer>
 }
 
@@ -61,7 +59,6 @@ interface Pending extends EngineCall {
   error?: unknown
 }
 
-/** Makes the engine of a process. */
 export function createEngine({ issuer, assertions, now, contexts, log, perform }: EngineOptions): Engine {
   const calls = new WeakMap<object, Pending>()
   const callOf = (req: object | undefined): Pending => {

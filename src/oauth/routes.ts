@@ -1,6 +1,4 @@
-/**
- * The request handlers of the OAuth endpoints and of the description of the API.
- */
+/** The request handlers of the OAuth endpoints and of the description of the API. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { KeySnapshot } from '../app/keys/live-key-ring.ts'
 import type { HeaderList } from '../domain/http-headers.ts'
@@ -13,9 +11,7 @@ import { type ClientEndpointOptions, createClientEndpoints, type OAuthHandler } 
 import type { Form } from './requests/form.ts'
 import { createAccessTokenSigner } from './token/token-grants.ts'
 
-/** What the endpoints need. */
 export interface OAuthOptions extends Omit<ClientEndpointOptions, 'signer'> {
-  /** The description of the API. */
   readonly openApi: PublishedDocument
   /** How long clients may cache the key set, in seconds (Spec §8). */
   readonly jwksMaxAgeSeconds: number
@@ -33,7 +29,6 @@ export type OAuthRoutes = Readonly<
   Record<ClientEndpoint | (typeof DOCUMENT_PATHS)[keyof typeof DOCUMENT_PATHS], OAuthHandler>
 >
 
-/** The OAuth side of a replica. */
 export interface OAuth {
   readonly routes: OAuthRoutes
   /** Serves another key ring from now on: a request that is being answered is signed with its key. */

@@ -57,12 +57,10 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
   return new Map([...routes, ...consoleRoutes({ ...options, calls, session, openId, headers: console.headers })])
 }
 
-/** What checks the right to a call. */
 type Gatekeeper = Pick<GateOptions, 'authenticate'> & {
   readonly access: Pick<Access, 'authorize' | 'assertStorageReachable' | 'reauthorize'>
 }
 
-/** A router without services, whose calls have to pass a gate. */
 function routerWith(gatekeeper: Gatekeeper, options: RpcOptions & ConnectRouterOptions): ConnectRouter {
   return createConnectRouter({
     grpc: options.grpc ?? true,

@@ -1,6 +1,4 @@
-/**
- * The services that are behind the gate, and what each of them calls.
- */
+/** The services that are behind the gate, and what each of them calls. */
 import type { DescService } from '@bufbuild/protobuf'
 import type { ConnectRouter } from '@connectrpc/connect'
 import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
@@ -65,7 +63,6 @@ export const SERVICES = [
   ConfigService,
 ]
 
-/** The services for clients of ZITADEL, behind the same gate. */
 export const ZITADEL_SERVICES = [ZitadelWebKeyService, ZitadelBetaWebKeyService]
 
 export interface ServiceParts {
@@ -93,12 +90,10 @@ export interface ConsoleRpc {
   readonly access: SessionAccess
   /** Signing people in; null without an OpenID provider. */
   readonly openId: Pick<OpenIdEndpointOptions, 'provider' | 'people' | 'attempts' | 'digest'> | null
-  /** Headers of every response of the console. */
   readonly headers: Readonly<Record<string, string>>
   readonly tokenLifetimeSeconds: number
 }
 
-/** Adds Keyturn's own services to a router. */
 export function addServices(router: ConnectRouter, parts: ServiceParts): ConnectRouter {
   const { webKeys, rotation, projects, users, credentials, trustedIssuers, audit } = parts
   const { instance, configurations, console, baseUrl, auditFeed, stopping, webhooks } = parts

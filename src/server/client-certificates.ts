@@ -9,7 +9,7 @@ import type { Log } from '../domain/ports/runtime.ts'
 import type { ClientCertificateVerifier } from '../domain/ports/verification.ts'
 import { createHeaderReader } from '../http/requests/certificate-headers.ts'
 import { type CertificateReader, createHandshakeReader, noCertificates } from '../http/tls/client-certificates.ts'
-import { reloadOnChange } from '../http/tls/reload-on-change.ts'
+import { reloadOnChange } from '../http/tls/tls-files.ts'
 import type { CleanupStack } from './cleanup-stack.ts'
 
 export function createCertificateReader({

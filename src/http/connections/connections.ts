@@ -1,6 +1,4 @@
-/**
- * The open connections of a server, over all protocols: which ones have requests in flight, and graceful shutdown.
- */
+/** The open connections of a server, over all protocols: which ones have requests in flight, and graceful shutdown. */
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest, ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
@@ -37,7 +35,6 @@ export class Connections {
   readonly #open = new Set<Connection>()
   #isDraining = false
 
-  /** How many are open. */
   get size(): number {
     return this.#sockets.size
   }
@@ -114,7 +111,6 @@ export class Connections {
     }
   }
 
-  /** Closes all connections at once. */
   destroy(): void {
     for (const socket of this.#sockets) socket.destroy()
   }

@@ -1,6 +1,4 @@
-/**
- * The limits of a server: timeouts in milliseconds, sizes in bytes, and counts.
- */
+/** The limits of a server: timeouts in milliseconds, sizes in bytes, and counts. */
 export const DEFAULT_LIMITS = {
   /** From the connection, or from the end of the previous request's body, to the end of a request's head. */
   headTimeout: 10_000,

@@ -74,7 +74,6 @@ export async function readBuiltConsole(folder: string): Promise<BuiltConsole> {
   return { page: await fileHandler('index.html', page, NO_CACHE), assets: new Map(await Promise.all(assets)) }
 }
 
-/** The routes of the page and its files. */
 export function consolePageRoutes(built: BuiltConsole): [string, Route][] {
   const route = (get: Handler): Route => ({ methods: { GET: get }, cors: null, headers: CONSOLE_HEADERS })
   const asset: Handler = (req, res) => {

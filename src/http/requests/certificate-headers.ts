@@ -12,7 +12,6 @@ import { type CertificateReader, CLOSED, MAX_CHAIN, NONE, presented } from '../t
 import { createPeerCheck } from './client-address.ts'
 import { peerAddressOf } from './request-context.ts'
 
-/** The headers that a proxy can use. */
 export type CertificateHeader = 'client-cert' | 'x-forwarded-client-cert'
 
 /** A byte sequence (RFC 8941 §3.3.5). */

@@ -7,7 +7,6 @@ import { cors as connect } from '@connectrpc/connect'
 import type { HeaderList } from '../../domain/http-headers.ts'
 import { REQUEST_ID } from './exchange.ts'
 
-/** The CORS policy of a path. */
 export interface CorsPolicy {
   /** Comma-separated lists, as in the headers. */
   readonly methods: string
@@ -18,14 +17,12 @@ export interface CorsPolicy {
 /** How long a browser may cache the response to a preflight, in seconds. Browsers cap it at two hours. */
 const MAX_AGE = '7200'
 
-/** For public documents. */
 export const READ_ONLY: CorsPolicy = {
   methods: 'GET, HEAD',
   requestHeaders: 'if-none-match',
   responseHeaders: ['etag', 'retry-after', REQUEST_ID].join(', '),
 }
 
-/** For Connect and gRPC-Web. */
 export const RPC: CorsPolicy = {
   methods: connect.allowedMethods.join(', '),
   requestHeaders: [...connect.allowedHeaders, 'authorization', 'dpop', REQUEST_ID].join(', '),
@@ -47,7 +44,6 @@ export function allowOrigin({ responseHeaders }: CorsPolicy): HeaderList {
   return ['access-control-allow-origin', '*', 'access-control-expose-headers', responseHeaders]
 }
 
-/** Answers a preflight request. */
 export function answerPreflight(res: ServerResponse, { methods, requestHeaders }: CorsPolicy): void {
   res.writeHead(204, {
     'access-control-allow-origin': '*',

@@ -16,7 +16,6 @@ export const NO_SNIFF: HeaderList = ['x-content-type-options', 'nosniff']
 /** The header with the id of a request. The router sets it in the request and in the response. */
 export const REQUEST_ID = 'x-request-id'
 
-/** Answers a request. */
 export type Handler = (req: IncomingMessage, res: ServerResponse) => void | Promise<void>
 
 /** Sends a JSON response that must not be cached. */
@@ -38,9 +37,7 @@ export function sendJson(
   else res.end(bytes)
 }
 
-/** Why a request is refused. */
 export interface Refusal {
-  /** The HTTP status. */
   readonly status: number
   /** For programs: a word of a fixed list. */
   readonly code: string

@@ -1,6 +1,4 @@
-/**
- * The liveness and readiness probes, `/healthz` and `/readyz`.
- */
+/** The liveness and readiness probes, `/healthz` and `/readyz`. */
 import type { Readiness } from '../../domain/ports/runtime.ts'
 import { type Handler, sendJson } from './exchange.ts'
 

@@ -10,7 +10,6 @@ import type { GrantFacts, RequestContext } from '../../domain/ports/runtime.ts'
 import { type CertificateReader, noCertificates } from '../tls/client-certificates.ts'
 import type { AddressReader } from './client-address.ts'
 
-/** The facts about one request. */
 export interface RequestFacts {
   /** The IP address of the client; empty if the connection was closed before the request began. */
   readonly address: string
@@ -35,7 +34,6 @@ type Request = object & { [FACTS]?: MutableFacts; [CERTIFICATE]?: () => Presente
 
 const NOT_BEGUN: PresentedCertificate = { kind: 'unreadable', reason: 'its request has not begun' }
 
-/** The contexts of all requests that are being answered. */
 export class RequestContexts implements RequestContext {
   readonly #addressFrom: AddressReader
   readonly #certificateFrom: CertificateReader
@@ -55,7 +53,6 @@ export class RequestContexts implements RequestContext {
     request[CERTIFICATE] = this.#certificateFrom(req)
   }
 
-  /** What is known about a request that has begun. */
   about(request: Request): RequestFacts {
     return request[FACTS] ?? NO_FACTS
   }

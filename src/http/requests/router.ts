@@ -44,11 +44,9 @@ export interface Answered extends RequestFacts {
   readonly clientRequestId?: string
 }
 
-/** What a router needs. */
 export interface RouterOptions {
   /** By path, without the query. A segment `{id}` stands for any one segment that is not empty; exact paths come first. */
   readonly routes: ReadonlyMap<string, Route>
-  /** For requests without a route. */
   readonly fallback: Fallback
   /** Returns the error format of a path, with or without a route. Default: that of OAuth everywhere. */
   readonly refuseAt?: (path: string) => Refuse
@@ -63,7 +61,6 @@ export interface RouterOptions {
   readonly onAnswered: (answered: Answered) => void
 }
 
-/** A path, prepared once. */
 interface Target {
   readonly name: string
   readonly route: Route | undefined
@@ -84,11 +81,9 @@ const KNOWN_METHODS = new Set(METHODS)
 /** The client left before the response began. A status of nginx; HTTP has none for that. */
 const CLIENT_LEFT = 499
 
-/** 404 for every path. */
 export const notFound: Fallback = (_req, res, refuse) =>
   refuse(res, { status: 404, code: 'not_found', description: 'there is nothing at this address' })
 
-/** Combines all routes into one handler. */
 export function createRouter(options: RouterOptions): Handler {
   const { routes, fallback, refuseAt = () => refuse, headersAt = () => [] } = options
   const { maxBodyBytes, secure = false, log, contexts, onAnswered } = options

@@ -8,9 +8,7 @@ import type { Http2ServerRequest } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import type { PresentedCertificate } from '../../domain/identities/token-binding.ts'
 
-/**
- * Called when a request begins; what it returns reads the certificate of the client, also when the connection has been closed since then.
- */
+/** Called when a request begins; what it returns reads the certificate of the client, also when the connection has been closed since then. */
 export type CertificateReader = (req: IncomingMessage | Http2ServerRequest) => () => PresentedCertificate
 
 export const NONE: PresentedCertificate = { kind: 'none' }
@@ -19,7 +17,6 @@ export const CLOSED: PresentedCertificate = { kind: 'unreadable', reason: 'its c
 /** The most certificates that are read of one client. */
 export const MAX_CHAIN = 10
 
-/** Certificates mean nothing. */
 export const noCertificates: CertificateReader = () => () => NONE
 
 /** Makes a reader of certificates that were presented in TLS handshakes of this server. */

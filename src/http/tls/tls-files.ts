@@ -3,12 +3,11 @@
  * change.
  */
 import { X509Certificate } from 'node:crypto'
+import { unwatchFile, watchFile } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 import type { Log } from '../../domain/ports/runtime.ts'
-import { reloadOnChange } from './reload-on-change.ts'
 
-/** Paths of PEM files. */
 export interface TlsFiles {
   readonly certFile: string
   readonly keyFile: string
@@ -16,7 +15,6 @@ export interface TlsFiles {
   readonly clientCaFile: string | null
 }
 
-/** Options of a TLS server. */
 export interface Certificate {
   readonly cert: Buffer
   readonly key: Buffer
@@ -25,9 +23,7 @@ export interface Certificate {
   readonly minVersion: 'TLSv1.2'
 }
 
-/**
- * Authenticated encryption with forward secrecy only (RFC 9325 §4.2): no CBC, no static RSA. TLS 1.3 suites come first.
- */
+/** Authenticated encryption with forward secrecy only (RFC 9325 §4.2): no CBC, no static RSA. TLS 1.3 suites come first. */
 const CIPHERS = [
   'TLS_AES_128_GCM_SHA256',
   'TLS_AES_256_GCM_SHA384',
@@ -92,4 +88,35 @@ async function readAuthorities(clientCaFile: string): Promise<Buffer> {
 
 function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
+}
+
+/** How often the files are polled, in milliseconds. File events do not work on mounted secrets. */
+const POLL_INTERVAL = 1_000
+
+/** What is read, and what becomes of it. */
+interface Reload<T> {
+  readonly read: () => Promise<T>
+  readonly onRead: (value: T) => void
+  readonly onFailure: (error: unknown) => void
+}
+
+/** Reads one after the other, so that the newest wins. @returns Stops it: nothing is called from then on. */
+export function reloadOnChange<T>(files: readonly string[], { read, onRead, onFailure }: Reload<T>): () => void {
+  let isStopped = false
+  let reading = Promise.resolve()
+  const reload = (): void => {
+    reading = reading
+      .then(read)
+      .then((value) => {
+        if (!isStopped) onRead(value)
+      })
+      .catch((error: unknown) => {
+        if (!isStopped) onFailure(error)
+      })
+  }
+  for (const file of files) watchFile(file, { interval: POLL_INTERVAL, persistent: false }, reload)
+  return () => {
+    isStopped = true
+    for (const file of files) unwatchFile(file, reload)
+  }
 }

@@ -24,7 +24,6 @@ const MAX_ID_LENGTH = 200
  */
 export type AssertionAudience = 'issuer' | 'endpoint'
 
-/** What decides the accepted audiences. */
 export interface AudienceRules {
   readonly issuer: string
   readonly assertionAudience: AssertionAudience

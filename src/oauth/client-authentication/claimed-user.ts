@@ -42,7 +42,6 @@ export class ClaimedUser {
     return this.#user
   }
 
-  /** The user of a client that has been authenticated. */
   get proved(): ServiceUser {
     if (this.#user === undefined || this.proof === undefined) throw new Error('the client has not been authenticated')
     return this.#user

@@ -20,7 +20,6 @@ import { tooManyFailures } from '../requests/answers.ts'
 import { ClaimedUser } from './claimed-user.ts'
 import type { FederatedAssertion, PresentedCredential } from './presented-credential.ts'
 
-/** Finds service users and compares their secrets. */
 export interface ClientDirectory {
   /** A service user from memory. Undefined: it is not in memory, but may exist. */
   recallServiceUser(userId: string): ServiceUser | undefined
@@ -29,9 +28,7 @@ export interface ClientDirectory {
   readonly secrets: Secrets
 }
 
-/** What is known of other issuers. */
 export interface Federation extends FederatedTokenVerifier {
-  /** As this replica knows them. */
   trustedIssuers(): readonly TrustedIssuer[]
   /** Brings them up to date. @throws {DomainError} `storage_unavailable`. */
   confirm(): Promise<void>
@@ -41,28 +38,22 @@ export interface Federation extends FederatedTokenVerifier {
   readUsers(subject: FederatedSubject): Promise<readonly string[]>
 }
 
-/** What authenticating clients needs. */
 export interface ClientAuthenticationOptions {
   /** The issuer of this service, which is the audience of federated identities that name none. */
   readonly issuer: string
   readonly directory: ClientDirectory
-  /** The trusted issuers, and what verifies their JWTs. */
   readonly federation: Federation
   /** Undefined: certificates of clients do not count (RFC 8705). */
   readonly certificates?: ClientCertificateVerifier
-  /** The rate limit of failed authentications. */
   readonly attempts: AttemptLimiter
-  /** The time at which credentials must be live. */
   readonly now: () => Date
   readonly contexts: RequestContext
 }
 
-/** A client that has been found. */
 export interface FoundClient {
   readonly clientId: string
   readonly claimed: ClaimedUser
   readonly attempt: Attempt
-  /** Of a client with the JWT of another issuer. */
   readonly verified?: FederatedVerification
 }
 

@@ -1,6 +1,4 @@
-/**
- * Reads from a request by what the client authenticates (RFC 6749 §2.3, RFC 7523 §2.2, RFC 8705 §2). Nothing is proved by that.
- */
+/** Reads from a request by what the client authenticates (RFC 6749 §2.3, RFC 7523 §2.2, RFC 8705 §2). Nothing is proved by that. */
 import type { IncomingMessage } from 'node:http'
 import { errors } from 'oidc-provider'
 import { isIssuerName } from '../../domain/federation/trusted-issuer.ts'
@@ -8,7 +6,6 @@ import type { FederatedAssertionContent, FederatedAssertionType } from '../../do
 import { invalidClient } from '../requests/answers.ts'
 import { type Form, fieldOf, unverifiedClaims } from '../requests/form.ts'
 
-/** The JWT of another issuer. */
 export interface FederatedAssertion extends FederatedAssertionContent {
   /** The SPIFFE ID that stands in `client_id`, which must be the subject; undefined: there is none. */
   readonly spiffeId: string | undefined
@@ -28,7 +25,6 @@ const TYPES: Readonly<Record<string, FederatedAssertionType>> = {
   'urn:ietf:params:oauth:client-assertion-type:jwt-spiffe': 'jwt-spiffe',
 }
 
-/** The types of assertions that a request may have. */
 export const ASSERTION_TYPES = Object.keys(TYPES)
 
 const BASIC = /^basic ([a-z0-9+/]+={0,2})$/i

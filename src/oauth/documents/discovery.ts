@@ -21,11 +21,8 @@ const AUTHORIZATION_PATH = '/oauth/v2/authorize'
 /** A member that ZITADEL's client for PHP cannot start without, though it does not use it for machines. There is nothing at the address. */
 const ZITADEL_MEMBERS = { userinfo_endpoint: '/oidc/v1/userinfo' }
 
-/** What the document depends on. */
 export interface DiscoveryOptions {
-  /** Whether clients of ZITADEL are served. */
   readonly acceptsZitadelScopes: boolean
-  /** Undefined: certificates of clients do not count. */
   readonly certificates?: Pick<ClientCertificateVerifier, 'trustsAuthorities'>
 }
 

@@ -1,12 +1,9 @@
-/**
- * Public JSON documents, serialized once, and the first of them: the keys of all states, public members only (Spec §4.2).
- */
+/** Public JSON documents, serialized once, and the first of them: the keys of all states, public members only (Spec §4.2). */
 import { createHash } from 'node:crypto'
 import type { PublicJwk } from '../../domain/keys/key-algorithm.ts'
 import type { KeyRing } from '../../domain/keys/key-ring.ts'
 import type { WebKey } from '../../domain/keys/web-key.ts'
 
-/** A JWK Set (RFC 7517 §5). */
 export interface KeySet {
   readonly keys: readonly (PublicJwk & { readonly use: 'sig'; readonly kid: string; readonly alg: string })[]
 }
@@ -38,7 +35,6 @@ export function inKeySetOrder(ring: KeyRing): readonly WebKey[] {
  */
 const MAX_COPIED_BYTES = 65_536
 
-/** A document and its validator. */
 export interface PublishedDocument {
   /** The bytes, as `latin1` characters if they are few: Node sends a string in one write with the headers. */
   readonly body: string | Buffer
@@ -46,7 +42,6 @@ export interface PublishedDocument {
   readonly etag: string
 }
 
-/** Serializes a value. */
 export function publishDocument(value: unknown): PublishedDocument {
   const bytes = Buffer.from(JSON.stringify(value))
   const body = bytes.length > MAX_COPIED_BYTES ? bytes : bytes.toString('latin1')

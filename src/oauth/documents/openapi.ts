@@ -11,7 +11,6 @@ const CONSOLE_SERVICE = '/iam.console.v2.ConsoleService/'
 
 type Named<Value> = Readonly<Record<string, Value>>
 
-/** The parts that depend on the server. */
 interface OpenApi {
   readonly tags: readonly { readonly name: string }[]
   readonly paths: Named<Named<Operation>>

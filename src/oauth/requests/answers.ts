@@ -1,6 +1,4 @@
-/**
- * The answers of the OAuth endpoints, and the one place where a refusal becomes an answer (RFC 6749 §5.2, Spec §7).
- */
+/** The answers of the OAuth endpoints, and the one place where a refusal becomes an answer (RFC 6749 §5.2, Spec §7). */
 import type { ServerResponse } from 'node:http'
 import { errors } from 'oidc-provider'
 import { DomainError, RETRY_AFTER_SECONDS } from '../../domain/errors.ts'
@@ -8,7 +6,6 @@ import type { HeaderList } from '../../domain/http-headers.ts'
 import type { DeniedToken } from '../../domain/identities/token-grant.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 
-/** What a client gets. */
 export interface Answer {
   readonly status: number
   /** JSON in ASCII. */
@@ -16,7 +13,6 @@ export interface Answer {
   readonly headers?: HeaderList
 }
 
-/** 200 with a JSON object. */
 export function answerWith(body: object): Answer {
   return { status: 200, body: inAscii(JSON.stringify(body)) }
 }
@@ -64,13 +60,11 @@ export const TOO_MANY_FAILURES = {
   message: 'too many failed client authentications: try again later',
 }
 
-/** 429 for a rate-limited client. */
 export function tooManyFailures(seconds: number): Refusal {
   const headers = ['retry-after', String(seconds)]
   return new Refusal(429, 'temporarily_unavailable', { description: TOO_MANY_FAILURES.message, headers })
 }
 
-/** The error for an authenticated client whose grant is denied. */
 export function toOAuthError(denied: DeniedToken): Error {
   switch (denied.reason) {
     case 'wrong_project':

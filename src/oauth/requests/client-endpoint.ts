@@ -27,10 +27,8 @@ import { type Answer, type RefusalAnswer, send, toAnswer, unavailable } from './
 import { type Form, fieldOf, readForm } from './form.ts'
 import { type IssuedTokenOptions, introspect, revoke } from './issued-tokens.ts'
 
-/** Answers a request. @param headers Are sent with the response's own. */
 export type OAuthHandler = (req: IncomingMessage, res: ServerResponse, headers: HeaderList) => void | Promise<void>
 
-/** What the endpoints need. */
 export interface ClientEndpointOptions
   extends ClientAuthenticationOptions,
     AudienceRules,
@@ -38,15 +36,12 @@ export interface ClientEndpointOptions
     IssuedTokenOptions,
     Omit<EngineOptions, 'perform'> {
   readonly contexts: ClientAuthenticationOptions['contexts']
-  /** Whether this replica's state is recent enough. */
   readonly isFresh: () => boolean
-  /** Records when each secret was last used. */
   readonly secretUses: Pick<SecretUses, 'note'>
   /** Records failed authentications of existing users. Those of unknown users are only rate-limited. */
   readonly audit: Pick<AuditTrail, 'refuse'>
 }
 
-/** The action of a request, for the audit trail. */
 const ACTIONS: Readonly<Record<ClientEndpoint, string>> = {
   token: 'oauth/token',
   introspection: 'oauth/introspect',
@@ -56,7 +51,6 @@ const ACTIONS: Readonly<Record<ClientEndpoint, string>> = {
 /** In milliseconds since the authentication began. */
 const QUANTUM = 50
 
-/** What is known of a request so far. */
 interface Progress {
   readonly startedAt: number
   client?: FoundClient
@@ -95,7 +89,6 @@ export function createClientEndpoints(
   }
 }
 
-/** How requests are answered. */
 interface Answering {
   readonly options: ClientEndpointOptions
   readonly engine: Engine

@@ -16,7 +16,6 @@ import type { ClaimedUser } from '../client-authentication/claimed-user.ts'
 import { type Answer, answerWith } from './answers.ts'
 import { unverifiedClaims } from './form.ts'
 
-/** What answering needs. */
 export interface IssuedTokenOptions {
   readonly introspection: Pick<Introspection, 'introspect'>
   readonly revocations: Pick<TokenRevocations, 'revoke'>

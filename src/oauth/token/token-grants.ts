@@ -1,6 +1,4 @@
-/**
- * Grants tokens to authenticated clients: decides scopes, audience and claims, binds the token, and signs it.
- */
+/** Grants tokens to authenticated clients: decides scopes, audience and claims, binds the token, and signs it. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { errors } from 'oidc-provider'
@@ -14,7 +12,6 @@ import type { FoundClient } from '../client-authentication/client-authentication
 import { OAUTH_PATHS } from '../endpoints.ts'
 import { type Answer, toOAuthError, unavailable } from '../requests/answers.ts'
 
-/** What granting needs. */
 export interface TokenGrantOptions {
   /** The base URL, without a slash at its end. */
   readonly issuer: string
@@ -22,17 +19,14 @@ export interface TokenGrantOptions {
   /** Whether scopes of ZITADEL are understood, and discovery has what its clients need. */
   readonly acceptsZitadelScopes: boolean
   readonly now: () => Date
-  /** Verifies DPoP proofs. */
   readonly dpop: Pick<Dpop, 'verify' | 'useOnce'>
   /** Signs with the active key of the newest key ring; null while no key can sign. */
   readonly signer: () => AccessTokenSigner | null
   readonly contexts: RequestContext
 }
 
-/** What a token request asks for. */
 export interface RequestedToken {
   readonly scope: string | undefined
-  /** The values of `resource`. */
   readonly resources: readonly string[]
 }
 
@@ -161,10 +155,8 @@ function grantedClaims(
   }
 }
 
-/** Adds `jti` to the claims of a grant and signs them. */
 export type AccessTokenSigner = (grant: GrantedToken, claims: Readonly<Record<string, unknown>>) => Promise<string>
 
-/** Makes a signer of access tokens with one key. */
 export function createAccessTokenSigner({ key, sign }: Signer): AccessTokenSigner {
   const header = encode({ alg: key.algorithm, typ: 'at+jwt', kid: key.keyId })
   return async (grant, claims) => {

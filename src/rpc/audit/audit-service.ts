@@ -1,6 +1,4 @@
-/**
- * `iam.audit.v2.AuditService`. `FollowAuditEvents` is the audit trail as a stream, which a client can go on with elsewhere.
- */
+/** `iam.audit.v2.AuditService`. `FollowAuditEvents` is the audit trail as a stream, which a client can go on with elsewhere. */
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
@@ -30,7 +28,6 @@ const POSITION_EVERY = 1_000
 /** The longest duration of a stream, in milliseconds: then its client finds another replica, if there is a new one. */
 const MAX_DURATION = 60 * 60 * 1000
 
-/** The most streams of a process. */
 const MAX_STREAMS = { perHolder: 10, total: 100 }
 
 const EVENTS = byDate(
@@ -64,7 +61,6 @@ export function auditService(
   }
 }
 
-/** The right of the caller is checked before each response (`reauthorize`). */
 async function* follow(
   filter: AuditFilter,
   afterPosition: string,

@@ -1,6 +1,4 @@
-/**
- * The caller of an RPC and its authority, passed from the gate to the handlers in the context values.
- */
+/** The caller of an RPC and its authority, passed from the gate to the handlers in the context values. */
 import type { DescMethod } from '@bufbuild/protobuf'
 import { type ContextValues, createContextKey } from '@connectrpc/connect'
 import type { AuditEntry } from '../../domain/audit.ts'

@@ -19,10 +19,8 @@ import { successorOf } from '../protocol/deprecation.ts'
 import { actorOf, entryOfCall, setActor } from './actor.ts'
 import { auditRefusal } from './refusal-audit.ts'
 
-/** What a call says about its caller, and where it comes from. */
 export interface PresentedCall {
   readonly header: Headers
-  /** The IP address of the client; empty if it is not known. */
   readonly clientAddress: string
   readonly values: ContextValues
 }

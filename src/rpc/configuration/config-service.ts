@@ -1,6 +1,4 @@
-/**
- * `iam.config.v2.ConfigService`.
- */
+/** `iam.config.v2.ConfigService`. */
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { ConfigService, PlanConfigurationRequest } from '../../../gen/iam/config/v2/config_service_pb.js'

@@ -1,6 +1,4 @@
-/**
- * A configuration from the domain to the wire. What has its default is left out, so that files stay short.
- */
+/** A configuration from the domain to the wire. What has its default is left out, so that files stay short. */
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { ConfigurationSchema } from '../../../gen/iam/config/v2/configuration_pb.js'
 import type {

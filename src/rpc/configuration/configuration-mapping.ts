@@ -31,7 +31,6 @@ import { toInstanceRole, toMemberRole } from '../identities/service-user-mapping
 import { toWebKeyConfig } from '../keys/web-key-mapping.ts'
 import { toDate, toSeconds } from '../messages/fields.ts'
 
-/** A configuration, as far as it can be read, and the mistakes in it. */
 interface ReadConfiguration {
   readonly configuration: ConfigurationText
   readonly mistakes: readonly Mistake[]

@@ -1,6 +1,4 @@
-/**
- * `iam.console.v2.ConsoleService`.
- */
+/** `iam.console.v2.ConsoleService`. */
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'

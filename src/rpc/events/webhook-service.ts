@@ -1,6 +1,4 @@
-/**
- * `iam.event.v2.WebhookService`.
- */
+/** `iam.event.v2.WebhookService`. */
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
@@ -61,7 +59,6 @@ export function webhookService(webhooks: Webhooks): ServiceImpl<typeof WebhookSe
   }
 }
 
-/** What a request changes. @throws {ConnectError} `invalid_argument`. */
 function toEdit(req: UpdateWebhookRequest): WebhookEdit {
   const filter: { -readonly [Part in keyof EventFilter]?: EventFilter[Part] } = {}
   return maskedBy<WebhookEdit>(req.updateMask, {
@@ -74,7 +71,6 @@ function toEdit(req: UpdateWebhookRequest): WebhookEdit {
   })
 }
 
-/** A webhook, without its secrets. */
 function fromWebhook(view: WebhookView): MessageInitShape<typeof WebhookSchema> {
   const { webhookId, name, url, caCertificates, filter, disabled, secrets, createdAt, testedAt } = view.webhook
   return {

@@ -1,6 +1,4 @@
-/**
- * `iam.federation.v2.TrustedIssuerService`.
- */
+/** `iam.federation.v2.TrustedIssuerService`. */
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
@@ -109,7 +107,6 @@ export function toKeyOrigin(keys: WireIssuerKeys | undefined): KeyOrigin {
   }
 }
 
-/** Where the keys of an issuer come from. */
 export function fromIssuerKeys(keys: IssuerKeys): MessageInitShape<typeof IssuerKeysSchema> {
   if (keys.kind === 'given') return { source: { case: 'jwks', value: toJwks(keys.keys) } }
   const { kind, url, caCertificates, maxStalenessSeconds } = keys.source
@@ -126,7 +123,6 @@ export function fromIssuerKeys(keys: IssuerKeys): MessageInitShape<typeof Issuer
   }
 }
 
-/** What this process has fetched. */
 function fromFetchedKeys(
   { keys, fetchedAt, nextFetchAt, failure }: FetchedKeys,
   { maxStalenessSeconds }: KeySource,

@@ -153,7 +153,6 @@ export function federatedIdentityService(credentials: Credentials): ServiceImpl<
   }
 }
 
-/** Reads a page of the credentials of a kind. */
 function listOf(credentials: Credentials) {
   return async <Kind extends CredentialKind>(
     req: { readonly userId: string; readonly pageSize: number; readonly pageToken: string },
@@ -211,7 +210,6 @@ const MATCHES = {
   thumbprint: 'thumbprint',
 } as const satisfies Record<ClientCertificate['match'], CertificateMatch['match']['case']>
 
-/** What a request says of a certificate. The rules of the proto must have been checked. */
 export function toMatch(wire: CertificateMatch | undefined): Pick<ClientCertificate, 'match' | 'value'> {
   const { case: name, value } = wire?.match ?? {}
   const match = (Object.keys(MATCHES) as ClientCertificate['match'][]).find((each) => MATCHES[each] === name)

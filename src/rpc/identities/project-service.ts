@@ -1,6 +1,4 @@
-/**
- * `iam.project.v2.ProjectService`.
- */
+/** `iam.project.v2.ProjectService`. */
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'

@@ -1,6 +1,4 @@
-/**
- * Between the messages of `iam.user.v2` about users and the domain, both ways. Credentials: `credential-services.ts`.
- */
+/** Between the messages of `iam.user.v2` about users and the domain, both ways. Credentials: `credential-services.ts`. */
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import { ProjectMemberRole as WireMemberRole } from '../../../gen/iam/project/v2/project_pb.js'

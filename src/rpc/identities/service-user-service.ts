@@ -1,6 +1,4 @@
-/**
- * `iam.user.v2.ServiceUserService`: users and their grants. Its other half is `credential-services.ts`.
- */
+/** `iam.user.v2.ServiceUserService`: users and their grants. Its other half is `credential-services.ts`. */
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
 import type { Introspection } from '../../app/access/introspection.ts'

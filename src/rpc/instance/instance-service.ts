@@ -1,6 +1,4 @@
-/**
- * `iam.instance.v2.InstanceService`.
- */
+/** `iam.instance.v2.InstanceService`. */
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { durationFromMs, timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'

@@ -1,6 +1,4 @@
-/**
- * `iam.webkey.v2beta.WebKeyService` (Spec §4.3).
- */
+/** `iam.webkey.v2beta.WebKeyService` (Spec §4.3). */
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'

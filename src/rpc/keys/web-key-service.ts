@@ -1,6 +1,4 @@
-/**
- * `iam.webkey.v2.WebKeyService`.
- */
+/** `iam.webkey.v2.WebKeyService`. */
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import { WebKeyState } from '../../../gen/iam/webkey/v2/web_key_pb.js'

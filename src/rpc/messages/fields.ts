@@ -1,6 +1,4 @@
-/**
- * Single fields of messages: texts, field masks, timestamps and durations, checked where the rules of the proto cannot say it.
- */
+/** Single fields of messages: texts, field masks, timestamps and durations, checked where the rules of the proto cannot say it. */
 import { create } from '@bufbuild/protobuf'
 import {
   type Duration,

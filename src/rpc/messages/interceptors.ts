@@ -1,6 +1,4 @@
-/**
- * What is done to every message of a call, or to the error at its end.
- */
+/** What is done to every message of a call, or to the error at its end. */
 import { type DescMessage, ScalarType } from '@bufbuild/protobuf'
 import type { Interceptor } from '@connectrpc/connect'
 import { isUuid } from '../../domain/identifiers.ts'

@@ -1,6 +1,4 @@
-/**
- * Violations of the rules for the fields of a request, as error details.
- */
+/** Violations of the rules for the fields of a request, as error details. */
 import { toBinary } from '@bufbuild/protobuf'
 import {
   type Violation,

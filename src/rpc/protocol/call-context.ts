@@ -1,6 +1,4 @@
-/**
- * The HTTP request that a call came in, for code that has only the context values of the call.
- */
+/** The HTTP request that a call came in, for code that has only the context values of the call. */
 import type { IncomingMessage } from 'node:http'
 import {
   Code,
@@ -28,7 +26,6 @@ export function requestOf(values: ContextValues): CallRequest {
   return values.get(REQUEST)
 }
 
-/** Records the error that is sent. @returns The error. */
 export function refused(contexts: RequestContext, values: ContextValues, error: ConnectError): ConnectError {
   contexts.refused(requestOf(values), labelOf(error))
   return error

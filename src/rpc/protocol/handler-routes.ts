@@ -1,6 +1,4 @@
-/**
- * Answers requests with the handlers of a router: gRPC, gRPC-Web and Connect on the path of a method, and REST on another one.
- */
+/** Answers requests with the handlers of a router: gRPC, gRPC-Web and Connect on the path of a method, and REST on another one. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import type { DescService } from '@bufbuild/protobuf'
@@ -52,7 +50,6 @@ export function routesOf(router: ConnectRouter, options: RoutesOptions): RpcRout
   )
 }
 
-/** The handlers of a router by REST path. */
 export function restRoutesOf(
   router: ConnectRouter,
   bindings: readonly RestBinding[],
@@ -72,7 +69,6 @@ export function restRoutesOf(
   )
 }
 
-/** @param binding The REST path of the request, if it has one. */
 function createAnswer(handler: UniversalHandler, options: RoutesOptions, binding?: RestBinding): Answer {
   return async (req, res) => {
     res.setHeader('cache-control', 'no-store')

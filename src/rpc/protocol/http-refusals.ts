@@ -44,7 +44,6 @@ export function grpcRefusal(status: number, message: string): Readonly<Record<st
   }
 }
 
-/** The code for an HTTP status; `unknown` for any without one. */
 export function codeOf(status: number): Code {
   return CODES[status] ?? Code.Unknown
 }

@@ -1,6 +1,4 @@
-/**
- * Adjusts the headers of a call before Connect reads them: quoted values, deadlines and compression.
- */
+/** Adjusts the headers of a call before Connect reads them: quoted values, deadlines and compression. */
 import { parseTimeout as parseConnectTimeout } from '@connectrpc/connect/protocol-connect'
 import { parseTimeout as parseGrpcTimeout } from '@connectrpc/connect/protocol-grpc'
 
@@ -16,13 +14,11 @@ const QUOTED_HEADERS = [
 /** Longer than any valid value of those headers, in characters. */
 const MAX_QUOTED_LENGTH = 64
 
-/** The headers of deadlines, each with the function that reads it. */
 const DEADLINES = { 'connect-timeout-ms': parseConnectTimeout, 'grpc-timeout': parseGrpcTimeout }
 
 /** The longest that a timer can wait, in milliseconds: 24 days. */
 const MAX_TIMER = 2 ** 31 - 1
 
-/** Headers by which clients say which compression they accept in responses. */
 const ACCEPT_HEADERS = ['accept-encoding', 'grpc-accept-encoding', 'connect-accept-encoding']
 
 /** Makes the headers safe for Connect. */

@@ -15,7 +15,6 @@ import { codeFromString } from '@connectrpc/connect/protocol-connect'
 import { invalidArgument } from '../messages/errors.ts'
 import { codeOf } from './http-refusals.ts'
 
-/** A method at a REST path. */
 export interface RestBinding {
   readonly httpMethod: 'GET' | 'POST' | 'DELETE'
   /** A path in which one segment may be `{id}`, the field `id` of the request. */
@@ -44,7 +43,6 @@ export function asPost(request: UniversalServerRequest): UniversalServerRequest 
   return { ...request, method: 'POST', header, body: bodyOf(read, 'the message in the query is not base64') }
 }
 
-/** The request at a REST path as a call by POST in JSON. */
 export function toCall(request: UniversalServerRequest, { path, hasBody }: RestBinding): UniversalServerRequest {
   const header = new Headers(request.header)
   header.set('content-type', 'application/json')
@@ -67,7 +65,6 @@ async function* bodyOf(read: () => Uint8Array, problem: string): AsyncIterable<U
   yield bytes
 }
 
-/** An error in the JSON of Connect. */
 interface ConnectBody {
   readonly code: string
   readonly message?: string
@@ -90,7 +87,6 @@ export async function toRestResponse(response: UniversalServerResponse): Promise
   return { ...response, header, body: createAsyncIterable([body]) }
 }
 
-/** The body of a refusal at a REST path. @param status The HTTP status. */
 export function restRefusal(status: number, message: string): object {
   return { code: codeOf(status), message, details: [] }
 }

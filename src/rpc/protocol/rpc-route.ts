@@ -1,6 +1,4 @@
-/**
- * A route of an RPC method: how its path is answered, and which method it names.
- */
+/** A route of an RPC method: how its path is answered, and which method it names. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { RestBinding } from './rest.ts'
 
@@ -12,7 +10,6 @@ export interface RpcRoute {
   readonly answers: Readonly<Partial<Record<RestBinding['httpMethod'], Answer>>>
   /** Headers of every response at the path, refusals of the router included. */
   readonly headers: Readonly<Record<string, string>>
-  /** Whether pages of other origins may call it. */
   readonly anyOrigin: boolean
   /** The longest body with a Content-Length, in bytes. Default: that of all paths. */
   readonly maxBodyBytes?: number
@@ -24,7 +21,6 @@ export type RpcRoutes = ReadonlyMap<string, RpcRoute>
 /** `/package.Service/Method`, for the console behind a prefix. */
 const RPC_ROUTE = /^(?:\/console\/api)?\/[\w.]+\.\w+\/\w+$/
 
-/** Whether the route is the path of an RPC method. */
 export function isRpc(route: string): boolean {
   return RPC_ROUTE.test(route)
 }

@@ -1,6 +1,4 @@
-/**
- * Limits the open streams of one kind: for each holder, which is a user or a network, and in all.
- */
+/** Limits the open streams of one kind: for each holder, which is a user or a network, and in all. */
 
 export class StreamLimiter {
   readonly #limits: { readonly perHolder: number; readonly total: number }

@@ -19,7 +19,6 @@ const ENVELOPE_BYTES = 5
 /** So many parts of a body are kept apart. */
 const MAX_CHUNKS = 64
 
-/** The message that a body must be. */
 interface ExpectedMessage {
   readonly type: DescMessage
   readonly header: Headers

@@ -15,11 +15,9 @@ const POLL_INTERVAL = 250
 /** The name of the server as a whole. */
 const SERVER = ''
 
-/** What the server can do now. */
 export interface Serving {
   /** Whether it can issue tokens, as `/readyz` says. */
   readonly tokens: boolean
-  /** Whether it can answer administrative calls. */
   readonly administration: boolean
 }
 
@@ -27,7 +25,6 @@ export interface HealthOptions {
   readonly serving: () => Serving
   /** The services that administer the instance. */
   readonly administration: readonly DescService[]
-  /** Limits the watchers. */
   readonly admit: Admit
 }
 

@@ -53,7 +53,6 @@ export interface PublicRpc {
   endStreams(): void
 }
 
-/** Makes the handlers of the public RPC services by path. */
 export function createPublicRpc({ serving, log, requestContext, ...options }: PublicRpcOptions): PublicRpc {
   const administration = [
     ...SERVICES.filter((service) => options.servesDeprecated || successorOf(service) === undefined).filter(

@@ -1,6 +1,4 @@
-/**
- * `grpc.reflection.v1.ServerReflection`: the schema, for tools that have no proto files. v1alpha is the same under another name.
- */
+/** `grpc.reflection.v1.ServerReflection`: the schema, for tools that have no proto files. v1alpha is the same under another name. */
 import { addAbortSignal, Readable } from 'node:stream'
 import {
   create,
@@ -35,9 +33,7 @@ export const ALPHA_REFLECTION = alphaReflection()
 
 export interface ReflectionOptions {
   readonly schema: Schema
-  /** The full names of all services. */
   readonly services: readonly string[]
-  /** Limits the streams. */
   readonly admit: Admit
 }
 
@@ -75,7 +71,6 @@ export function reflectionService({
 interface Known {
   readonly schema: Schema
   readonly names: readonly string[]
-  /** The files that were sent in the stream. */
   readonly sent: Set<DescFile>
 }
 
@@ -150,7 +145,6 @@ export class Schema {
     return this.#files.get(name)
   }
 
-  /** The file that declares this full name. */
   fileOf(symbol: string): DescFile | undefined {
     return this.#symbols.get(symbol)
   }
@@ -165,7 +159,6 @@ export class Schema {
     return extensions === undefined ? undefined : [...extensions.keys()].sort((a, b) => a - b)
   }
 
-  /** A file as a `google.protobuf.FileDescriptorProto`. */
   encode(file: DescFile): Uint8Array {
     const known = this.#encoded.get(file)
     if (known !== undefined) return known

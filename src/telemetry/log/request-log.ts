@@ -5,8 +5,8 @@
  * no header, no body.
  */
 import type { Answered } from '../../http/requests/router.ts'
-import { parseTraceparent } from '../../http/requests/trace-context.ts'
 import { DOCUMENT_PATHS } from '../../oauth/endpoints.ts'
+import { parseTraceparent } from '../tracing/trace-context.ts'
 
 export interface RequestLines {
   info(facts: object, message: string): void

@@ -17,8 +17,8 @@ import {
 } from '@opentelemetry/api'
 import { DomainError, isOutage } from '../../domain/errors.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
-import { parseTraceparent } from '../../http/requests/trace-context.ts'
 import { isRpc, rpcMethodOf } from '../../rpc/protocol/rpc-route.ts'
+import { parseTraceparent } from './trace-context.ts'
 import type { TracedRequest } from './tracing.ts'
 
 export class RequestSpans {

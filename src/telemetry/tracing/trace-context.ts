@@ -1,6 +1,4 @@
-/**
- * W3C Trace Context (https://www.w3.org/TR/trace-context/): parses the `traceparent` header of a request.
- */
+/** W3C Trace Context (https://www.w3.org/TR/trace-context/): parses the `traceparent` header of a request. */
 
 /** The caller's span in a trace. */
 export interface TraceParent {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { parseTraceparent } from '../../../../src/http/requests/trace-context.ts'
+import { parseTraceparent } from '../../../../src/telemetry/tracing/trace-context.ts'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const PARENT = '00f067aa0ba902b7'
