@@ -1,13 +1,11 @@
 /**
  * The filters of the audit trail, which are in the address.
  */
-
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import { type CallOptions, Code, ConnectError } from '@connectrpc/connect'
 import type { ListAuditEventsRequestSchema } from '../../gen/iam/audit/v2/audit_service_pb.js'
-import { serviceUsers } from '../api/clients.ts'
-import { everyItemOf } from '../api/every-page.ts'
+import { everyItemOf, serviceUsers } from '../api/clients.ts'
 
 /** The filters. All texts; empty: none. */
 export interface AuditFilter {

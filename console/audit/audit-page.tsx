@@ -1,31 +1,25 @@
 /**
- * The audit trail: who did what, and who was refused. The filters are in the address.
+ * The audit trail: who did what, and who was refused. The filters are in the address; what fits them can be saved as a file.
  */
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { AuditEvent } from '../../gen/iam/audit/v2/audit_service_pb.js'
-import { auditTrail } from '../api/clients.ts'
+import { auditTrail, IN_BACKGROUND, pagesOf } from '../api/clients.ts'
 import { formatExactly, formatToTheSecond, millisecondsOf, shortened } from '../format/text.ts'
-import { now } from '../live/clock.ts'
-import { useLoaded } from '../live/loaded.ts'
+import { now } from '../live/instance.ts'
 import { changeQuery, linkTo, route } from '../navigation/route.ts'
-import { Copyable } from '../parts/copyable.tsx'
-import { type Column, Listing, PAGE_SIZE } from '../parts/data-table.tsx'
+import { useAction } from '../parts/action.ts'
+import { type Column, Listing, useListing } from '../parts/data-table.tsx'
 import { Field } from '../parts/fields.tsx'
-import { PageHeading } from '../parts/page.tsx'
+import { FailureNotice, PageHeading } from '../parts/page.tsx'
+import { Copyable } from '../parts/values.tsx'
+import { type ExportFormat, fileOf, MOST_EVENTS } from './audit-export.ts'
 import { type AuditFilter, filterOf, requestOf } from './audit-filter.ts'
-import { ExportButtons } from './export-buttons.tsx'
 
 export function AuditPage() {
-  const { query } = route.value
-  const filter = filterOf(query)
-  const pageToken = query.get('page') ?? ''
-  const loaded = useLoaded(
-    `audit ${JSON.stringify(filter)} ${pageToken}`,
-    async (options) => {
-      const request = { ...(await requestOf(filter, options)), pageSize: PAGE_SIZE, pageToken }
-      const { events: rows, nextPageToken } = await auditTrail.listAuditEvents(request, options)
-      return { rows, nextPageToken }
-    },
+  const filter = filterOf(route.value.query)
+  const loaded = useListing(
+    `audit ${JSON.stringify(filter)}`,
+    async (page, options) => auditTrail.listAuditEvents({ ...(await requestOf(filter, options)), ...page }, options),
     // Refusals make no new version.
     { isPeriodic: true },
   )
@@ -41,6 +35,7 @@ export function AuditPage() {
             caption="Events, newest first"
             columns={COLUMNS}
             loaded={loaded}
+            rowsOf={(page) => page.events}
             keyOf={({ eventId }) => eventId}
             empty="No event fits."
           />
@@ -165,4 +160,62 @@ function Resource({ resource }: { readonly resource: string }) {
     .join('/')
   if (shown === resource) return <code>{resource}</code>
   return <Copyable text={resource} shown={shown} what={`the resource ${shown}`} />
+}
+
+export function ExportButtons({ filter }: { readonly filter: AuditFilter }) {
+  const [count, setCount] = useState(0)
+  const [isCut, setIsCut] = useState(false)
+  const abort = useRef<AbortController>(undefined)
+  useEffect(() => () => abort.current?.abort(), [])
+  const action = useAction(async (format: ExportFormat) => {
+    abort.current = new AbortController()
+    const { signal } = abort.current
+    setCount(0)
+    setIsCut(false)
+    try {
+      const { content, isWhole } = await fileOf(format, eventsOf(filter, signal), setCount)
+      save(content, `keyturn-audit.${format}`)
+      setIsCut(!isWhole)
+    } catch (error) {
+      if (!signal.aborted) throw error
+    }
+  })
+  return (
+    <>
+      <span role="status" class="quiet">
+        {action.isRunning && `${count} events…`}
+        {isCut && `The file has the newest ${MOST_EVENTS} events only. Filter them to save the others.`}
+      </span>
+      {action.isRunning && (
+        <button type="button" class="button" onClick={() => abort.current?.abort()}>
+          Cancel
+        </button>
+      )}
+      <button type="button" class="button" disabled={action.isRunning} onClick={() => void action.run('csv')}>
+        Export CSV
+      </button>
+      <button type="button" class="button" disabled={action.isRunning} onClick={() => void action.run('jsonl')}>
+        Export JSON lines
+      </button>
+      <FailureNotice failure={action.failure} />
+    </>
+  )
+}
+
+/** Only the first page is caused by a person: an export must not keep a session in use. */
+async function* eventsOf(filter: AuditFilter, signal: AbortSignal) {
+  const pages = pagesOf(async (page) => {
+    const options = { signal, ...(page.pageToken === '' ? {} : IN_BACKGROUND) }
+    return auditTrail.listAuditEvents({ ...(await requestOf(filter, options)), ...page }, options)
+  })
+  for await (const { events } of pages) yield events
+}
+
+function save(content: Blob, name: string): void {
+  const url = URL.createObjectURL(content)
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name
+  link.click()
+  URL.revokeObjectURL(url)
 }

@@ -1,17 +1,20 @@
 /**
- * The instance: the replica that answers and the others, the database, master keys, settings, and who is
- * signed in at the console.
+ * The instance: the replica that answers and the others, the database, master keys, settings, and who is signed in at the console.
  */
-import type { Instance, MasterKey, Setting } from '../../gen/iam/instance/v2/instance_service_pb.js'
-import { formatDistance, formatRoughly, millisecondsOf } from '../format/text.ts'
-import { now } from '../live/clock.ts'
-import { instance } from '../live/instance.ts'
+import {
+  type Instance,
+  type MasterKey,
+  type Replica,
+  ReplicaPresence,
+  type Setting,
+} from '../../gen/iam/instance/v2/instance_service_pb.js'
+import { formatDistance, formatRoughly, millisecondsOf, shortened } from '../format/text.ts'
+import { heardAt, instance, now } from '../live/instance.ts'
 import { type Column, DataTable } from '../parts/data-table.tsx'
-import { Notice, sentence } from '../parts/notice.tsx'
-import { CardSection, Fact, PageHeading } from '../parts/page.tsx'
-import { When } from '../parts/when.tsx'
+import { LoadedView } from '../parts/loaded-view.tsx'
+import { CardSection, Fact, Notice, PageHeading, sentence } from '../parts/page.tsx'
+import { Distance, When } from '../parts/values.tsx'
 import { may } from '../session/session.ts'
-import { ReplicasSection } from './replicas-section.tsx'
 import { SessionsSection } from './sessions-section.tsx'
 
 export function InstancePage() {
@@ -19,23 +22,21 @@ export function InstancePage() {
   return (
     <>
       <PageHeading title="Instance" subtitle={value?.issuer} />
-      {value === undefined ? (
-        <p class="loading" role="status">
-          Loading…
-        </p>
-      ) : (
-        <>
-          <Overview instance={value} />
-          <ReplicasSection instance={value} />
-          <CardSection id="master-keys" title="Master keys">
-            <DataTable caption="Master keys" columns={MASTER_KEYS} rows={value.masterKeys} keyOf={({ id }) => id} />
-          </CardSection>
-          {may('iam.session.read') && <SessionsSection />}
-          <CardSection id="settings" title="Settings of this replica">
-            <DataTable caption="Settings" columns={SETTINGS} rows={value.settings} keyOf={({ name }) => name} />
-          </CardSection>
-        </>
-      )}
+      <LoadedView loaded={{ value, at: heardAt.value, failure: undefined }}>
+        {(loaded) => (
+          <>
+            <Overview instance={loaded} />
+            <ReplicasSection instance={loaded} />
+            <CardSection id="master-keys" title="Master keys">
+              <DataTable caption="Master keys" columns={MASTER_KEYS} rows={loaded.masterKeys} keyOf={({ id }) => id} />
+            </CardSection>
+            {may('iam.session.read') && <SessionsSection />}
+            <CardSection id="settings" title="Settings of this replica">
+              <DataTable caption="Settings" columns={SETTINGS} rows={loaded.settings} keyOf={({ name }) => name} />
+            </CardSection>
+          </>
+        )}
+      </LoadedView>
     </>
   )
 }
@@ -131,3 +132,56 @@ const SETTINGS: readonly Column<Setting>[] = [
     cell: ({ value }) => (value === '' ? <span class="quiet">none</span> : <code>{value}</code>),
   },
 ]
+
+export function ReplicasSection({ instance }: { readonly instance: Instance }) {
+  const answering = instance.replica?.replicaId
+  const columns: Column<Replica>[] = [
+    {
+      name: 'Replica',
+      kind: 'main',
+      cell: ({ replicaId, hostName }) => (
+        <>
+          <span title={replicaId}>
+            {hostName} <code>{shortened(replicaId)}</code>
+          </span>{' '}
+          {replicaId === answering && <span class="badge">this one</span>}
+        </>
+      ),
+    },
+    { name: 'State', kind: 'text', cell: stateOf },
+    { name: 'Keyturn', cell: ({ keyturnVersion }) => keyturnVersion },
+    { name: 'Version', cell: ({ version }) => String(version) },
+    { name: 'Lacks', cell: (replica) => lackOf(replica, instance.version) },
+    { name: 'Started', cell: ({ startDate }) => <Distance at={startDate} /> },
+    { name: 'Last seen', cell: ({ lastSeenDate }) => <Distance at={lastSeenDate} /> },
+  ]
+  return (
+    <CardSection id="replicas" title="Replicas">
+      <DataTable
+        caption="Replicas"
+        columns={columns}
+        rows={instance.replicas}
+        keyOf={({ replicaId }) => replicaId}
+        empty="None has been seen yet. Each writes to the database every few seconds that it runs."
+      />
+    </CardSection>
+  )
+}
+
+function stateOf({ presence, ready, reason }: Replica) {
+  if (presence === ReplicaPresence.GONE) return <span class="badge">gone</span>
+  if (presence === ReplicaPresence.OVERDUE) return <span class="badge is-warning">not seen</span>
+  if (ready) return <span class="badge is-success">ready</span>
+  return (
+    <>
+      <span class="badge is-danger">not ready</span> {reason}
+    </>
+  )
+}
+
+function lackOf({ version, versionsBehind: changes }: Replica, newest: bigint) {
+  if (changes === 1n) return <span class="badge is-warning">1 change</span>
+  if (changes > 0n) return <span class="badge is-warning">{String(changes)} changes</span>
+  // The newest change came after its last heartbeat, so the next one says it.
+  return version < newest ? <span class="quiet">not known yet</span> : 'nothing'
+}

@@ -3,16 +3,14 @@
  */
 import type { CallOptions } from '@connectrpc/connect'
 import type { Session } from '../../gen/iam/console/v2/console_service_pb.js'
-import { consoleService, serviceUsers } from '../api/clients.ts'
-import { everyItemOf } from '../api/every-page.ts'
+import { consoleService, everyItemOf, serviceUsers } from '../api/clients.ts'
 import { shortened } from '../format/text.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { linkTo } from '../navigation/route.ts'
 import { type Column, DataTable, type Removal } from '../parts/data-table.tsx'
 import { LoadedView } from '../parts/loaded-view.tsx'
-import { Notice } from '../parts/notice.tsx'
-import { CardSection } from '../parts/page.tsx'
-import { Distance, When } from '../parts/when.tsx'
+import { CardSection, Notice } from '../parts/page.tsx'
+import { Distance, When } from '../parts/values.tsx'
 import { may } from '../session/session.ts'
 
 export function SessionsSection() {

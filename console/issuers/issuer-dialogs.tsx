@@ -4,9 +4,9 @@
 import type { TrustedIssuer } from '../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import { trustedIssuers } from '../api/clients.ts'
 import { goTo } from '../navigation/route.ts'
-import { ConfirmButton, ConfirmDialog } from '../parts/confirm-dialog.tsx'
-import { useDraft } from '../parts/draft.ts'
-import { Notice } from '../parts/notice.tsx'
+import { ConfirmButton, ConfirmDialog } from '../parts/dialogs.tsx'
+import { useDraft } from '../parts/fields.tsx'
+import { Notice } from '../parts/page.tsx'
 import {
   changedPaths,
   draftOf,

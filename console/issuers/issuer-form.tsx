@@ -3,9 +3,8 @@
  */
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { IssuerKeysSchema, TrustedIssuer } from '../../gen/iam/federation/v2/trusted_issuer_pb.js'
-import type { Draft } from '../parts/draft.ts'
-import { DurationField, LongTextField, SelectField, TextField } from '../parts/fields.tsx'
-import { Notice } from '../parts/notice.tsx'
+import { type Draft, DurationField, LongTextField, SelectField, TextField } from '../parts/fields.tsx'
+import { Notice } from '../parts/page.tsx'
 
 /** The form. */
 export interface IssuerDraft {

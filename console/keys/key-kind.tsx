@@ -9,9 +9,8 @@ import {
   type WebKeyConfig,
   type WebKeyConfigSchema,
 } from '../../gen/iam/webkey/v2/web_key_pb.js'
-import type { Bound } from '../parts/draft.ts'
-import { SelectField } from '../parts/fields.tsx'
-import { sentence } from '../parts/notice.tsx'
+import { type Bound, SelectField } from '../parts/fields.tsx'
+import { sentence } from '../parts/page.tsx'
 
 /** A kind of key. */
 export interface KeyKind {

@@ -3,11 +3,10 @@
  */
 import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { shortened } from '../format/text.ts'
-import { now } from '../live/clock.ts'
+import { now } from '../live/instance.ts'
 import { linkTo } from '../navigation/route.ts'
-import { Copyable } from '../parts/copyable.tsx'
-import { type Column, DataTable, RowButton } from '../parts/data-table.tsx'
-import { Distance, When } from '../parts/when.tsx'
+import { type Column, DataTable } from '../parts/data-table.tsx'
+import { Copyable, Distance, When } from '../parts/values.tsx'
 import { may } from '../session/session.ts'
 import { actionsOf, type KeyAction } from './key-dialogs.tsx'
 import { kindOf } from './key-kind.tsx'
@@ -19,36 +18,31 @@ interface KeyTableProps {
   onAction(action: KeyAction, life: KeyLife): void
 }
 
+const COLUMNS: readonly Column<KeyLife>[] = [
+  { name: 'Key', kind: 'main', cell: nameCell },
+  { name: 'State', cell: (life) => <StateBadge life={life} /> },
+  { name: 'Published', cell: ({ publishedAt }) => <When at={publishedAt} /> },
+  { name: 'Signs', cell: signing },
+  { name: 'Needed until', cell: ({ neededUntil }) => <When at={neededUntil} /> },
+  { name: 'Withdrawn', cell: ({ goneAt }) => <Distance at={goneAt} /> },
+]
+
 export function KeyTable({ lives, onAction }: KeyTableProps) {
-  const columns: Column<KeyLife>[] = [
-    { name: 'Key', kind: 'main', cell: nameCell },
-    { name: 'State', cell: (life) => <StateBadge life={life} /> },
-    { name: 'Published', cell: ({ publishedAt }) => <When at={publishedAt} /> },
-    { name: 'Signs', cell: signing },
-    { name: 'Needed until', cell: ({ neededUntil }) => <When at={neededUntil} /> },
-    { name: 'Withdrawn', cell: ({ goneAt }) => <Distance at={goneAt} /> },
-    {
-      name: 'Actions',
-      kind: 'actions',
-      cell: (life) =>
-        actionsOf(life).map(({ action, label }) => (
-          <RowButton
-            key={action}
-            verb={label}
-            label={`${label} key ${shortened(life.id)}`}
-            onClick={() => onAction(action, life)}
-          />
-        )),
-    },
-  ]
   return (
     <DataTable
       caption="Keys, in the order of their publication"
-      columns={columns}
+      columns={COLUMNS}
       rows={lives}
       keyOf={({ id }) => id}
       empty="There are no keys: no token can be issued. Create a key and activate it."
       classOf={classOf}
+      actionsOf={(life) =>
+        actionsOf(life).map(({ action, label }) => ({
+          verb: label,
+          label: `${label} key ${shortened(life.id)}`,
+          onClick: () => onAction(action, life),
+        }))
+      }
     />
   )
 }

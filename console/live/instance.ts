@@ -1,5 +1,6 @@
 /**
- * Follows the instance: asks for it each second while the page is visible. Views load again when its version changes.
+ * Follows the instance: asks for it each second while the page is visible. Views load again when its version changes. Its time is that of the
+ * page, so that what is about to happen is shown when it does, whatever the clock of this machine says.
  */
 import { computed, signal } from '@preact/signals'
 import type { Instance } from '../../gen/iam/instance/v2/instance_service_pb.js'
@@ -7,7 +8,26 @@ import { IN_BACKGROUND, instanceService } from '../api/clients.ts'
 import { type Failure, failureOf } from '../api/failure.ts'
 import { millisecondsOf } from '../format/text.ts'
 import { may, session } from '../session/session.ts'
-import { setInstanceTime, tick } from './clock.ts'
+
+/** How far the instance is ahead of the clock of this machine, in milliseconds. */
+let offset = 0
+
+/** A smaller difference is none, in milliseconds: a response takes a while. */
+const NOTICED = 1000
+
+/** Now, in milliseconds. Changes once a second while the page is visible. */
+export const now = signal(Date.now())
+
+/** Learns the time of the instance. */
+export function setInstanceTime(at: number): void {
+  const ahead = at - Date.now()
+  offset = Math.abs(ahead) < NOTICED ? 0 : ahead
+}
+
+/** Lets the time pass. */
+export function tick(): void {
+  now.value = Date.now() + offset
+}
 
 /** The instance as it was last. */
 export const instance = signal<Instance | undefined>(undefined)

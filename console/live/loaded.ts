@@ -7,8 +7,7 @@ import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { IN_BACKGROUND } from '../api/clients.ts'
 import { type Failure, failureOf } from '../api/failure.ts'
-import { now } from './clock.ts'
-import { heardAt, mayFollow, outage, version } from './instance.ts'
+import { heardAt, mayFollow, now, outage, version } from './instance.ts'
 
 /** What is loaded. */
 export interface Loaded<T> {
@@ -42,7 +41,8 @@ const PERIOD = 10_000
 /** How long after a failure that may pass it is loaded again, in milliseconds. */
 const RETRY = 5000
 
-interface LoadOptions {
+/** How something is loaded. */
+export interface LoadOptions {
   /** Whether something of it changes without a new version, such as the last use of a secret. */
   readonly isPeriodic?: boolean
 }

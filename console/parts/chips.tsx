@@ -2,8 +2,7 @@
  * Words in a row, such as roles, each of which can be removed, and a form that adds one.
  */
 import { useState } from 'preact/hooks'
-import { ConfirmDialog, InlineForm } from './confirm-dialog.tsx'
-import { Closing } from './dialog.tsx'
+import { Closing, ConfirmDialog, InlineForm } from './dialogs.tsx'
 import { type Choice, SelectField, TextField } from './fields.tsx'
 import { Icon } from './icon.tsx'
 

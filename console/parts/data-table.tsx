@@ -1,12 +1,12 @@
 /**
  * A table. Where the page is narrow, each row becomes a block of named values; the roles keep it a table for a screen reader.
  */
+import type { CallOptions } from '@connectrpc/connect'
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import type { Loaded } from '../live/loaded.ts'
+import { type Loaded, type LoadOptions, useLoaded } from '../live/loaded.ts'
 import { linkTo, route } from '../navigation/route.ts'
-import { ConfirmDialog } from './confirm-dialog.tsx'
-import { Closing } from './dialog.tsx'
+import { Closing, ConfirmDialog } from './dialogs.tsx'
 import { LoadedView } from './loaded-view.tsx'
 
 type ColumnKind = 'main' | 'text' | 'actions'
@@ -28,8 +28,18 @@ export interface DataTableProps<Row> {
   /** What is said if there are no rows. */
   readonly empty?: ComponentChildren
   classOf?(row: Row): string
+  /** What can be done with a row. Undefined: nothing. */
+  readonly actionsOf?: ((row: Row) => readonly RowAction[]) | undefined
   /** Undefined or false: rows cannot be removed, or not by this user. */
   readonly removal?: Removal<Row> | false
+}
+
+/** A button in a row. */
+export interface RowAction {
+  readonly verb: string
+  /** For a screen reader. */
+  readonly label: string
+  onClick(): void
 }
 
 /** How a row is removed: by a button in it, after a question. */
@@ -47,8 +57,9 @@ export interface Removal<Row> {
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { caption, rows, keyOf, empty = 'None.', classOf, removal = false } = props
   const [removed, setRemoved] = useState<Row>()
-  const columns =
-    removal === false ? props.columns : [...props.columns, removingColumn(removal, (row) => setRemoved(() => row))]
+  const actionsOf =
+    removal === false ? props.actionsOf : (row: Row) => [removalOf(removal, row, () => setRemoved(() => row))]
+  const columns = actionsOf === undefined ? props.columns : [...props.columns, actionsColumn(actionsOf)]
   return (
     <>
       {rows.length === 0 ? (
@@ -98,45 +109,53 @@ function classOfColumn(kind: ColumnKind | undefined): string {
   return kind === undefined ? '' : `is-${kind}`
 }
 
-function removingColumn<Row>({ verb, labelOf }: Removal<Row>, onClick: (row: Row) => void): Column<Row> {
+function removalOf<Row>({ verb, labelOf }: Removal<Row>, row: Row, onClick: () => void): RowAction {
+  return { verb, label: labelOf(row), onClick }
+}
+
+function actionsColumn<Row>(actionsOf: (row: Row) => readonly RowAction[]): Column<Row> {
   return {
     name: 'Actions',
     kind: 'actions',
-    cell: (row) => <RowButton verb={verb} label={labelOf(row)} onClick={() => onClick(row)} />,
+    cell: (row) =>
+      actionsOf(row).map(({ verb, label, onClick }) => (
+        <button key={label} type="button" class="button is-small" aria-label={label} onClick={onClick}>
+          {verb}
+        </button>
+      )),
   }
 }
 
-interface RowButtonProps {
-  readonly verb: string
-  /** For a screen reader. */
-  readonly label: string
-  readonly onClick: () => void
-}
-
-/** A button in a row of a table. */
-export function RowButton({ verb, label, onClick }: RowButtonProps) {
-  return (
-    <button type="button" class="button is-small" aria-label={label} onClick={onClick}>
-      {verb}
-    </button>
-  )
-}
-
 /** How many rows a page of a listing has. */
-export const PAGE_SIZE = 50
+const PAGE_SIZE = 50
 
-interface ListingProps<Row> extends Omit<DataTableProps<Row>, 'rows'> {
-  readonly loaded: Loaded<{ readonly rows: readonly Row[]; readonly nextPageToken: string }>
+interface Page {
+  readonly nextPageToken: string
 }
 
-/** A table of one page of a list. The page is in the address. */
-export function Listing<Row>({ loaded, ...table }: ListingProps<Row>) {
+/** Loads the page of a list that is in the address. */
+export function useListing<P extends Page>(
+  name: string,
+  read: (page: { readonly pageSize: number; readonly pageToken: string }, options: CallOptions) => Promise<P>,
+  loading: LoadOptions = {},
+): Loaded<P> {
+  const pageToken = route.value.query.get('page') ?? ''
+  return useLoaded(`${name} ${pageToken}`, (options) => read({ pageSize: PAGE_SIZE, pageToken }, options), loading)
+}
+
+interface ListingProps<Row, P extends Page> extends Omit<DataTableProps<Row>, 'rows'> {
+  readonly loaded: Loaded<P>
+  rowsOf(page: P): readonly Row[]
+}
+
+/** A table of one page of a list. */
+export function Listing<Row, P extends Page>({ loaded, rowsOf, ...table }: ListingProps<Row, P>) {
   return (
     <LoadedView loaded={loaded}>
-      {({ rows, nextPageToken }) => (
+      {(page) => (
         <>
-          <DataTable rows={rows} {...table} />
-          <Pager nextPageToken={nextPageToken} />
+          <DataTable rows={rowsOf(page)} {...table} />
+          <Pager nextPageToken={page.nextPageToken} />
         </>
       )}
     </LoadedView>

@@ -3,11 +3,10 @@
  */
 import type { ComponentChildren } from 'preact'
 import { formatLength } from '../format/text.ts'
-import { now } from '../live/clock.ts'
-import { heardAt, outage } from '../live/instance.ts'
+import { heardAt, now, outage } from '../live/instance.ts'
 import type { Loaded } from '../live/loaded.ts'
 import { linkTo } from '../navigation/route.ts'
-import { FailureNotice } from './notice.tsx'
+import { FailureNotice } from './page.tsx'
 
 interface LoadedViewProps<T> {
   readonly loaded: Loaded<T>

@@ -4,9 +4,9 @@
 import type { ComponentChildren } from 'preact'
 import { useContext, useLayoutEffect, useState } from 'preact/hooks'
 import { holdPlace } from '../navigation/route.ts'
-import { CopyButton } from './copyable.tsx'
-import { Closing, Dialog } from './dialog.tsx'
-import { Notice } from './notice.tsx'
+import { Closing, Dialog } from './dialogs.tsx'
+import { Notice } from './page.tsx'
+import { CopyButton } from './values.tsx'
 
 interface ShownOnceProps {
   readonly title: string

@@ -6,12 +6,11 @@ import { projects, serviceUsers } from '../api/clients.ts'
 import { shortened } from '../format/text.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { linkTo } from '../navigation/route.ts'
-import { InlineForm } from '../parts/confirm-dialog.tsx'
 import { type Column, DataTable } from '../parts/data-table.tsx'
-import { useDraft } from '../parts/draft.ts'
-import { SelectField } from '../parts/fields.tsx'
+import { InlineForm } from '../parts/dialogs.tsx'
+import { SelectField, useDraft } from '../parts/fields.tsx'
 import { CardSection } from '../parts/page.tsx'
-import { mayEverywhere, mayWithProject } from '../session/rights.ts'
+import { mayEverywhere, mayWithProject } from '../session/session.ts'
 
 const ROLES = [ProjectMemberRole.PROJECT_OWNER, ProjectMemberRole.PROJECT_OWNER_VIEWER] as const
 

@@ -3,8 +3,7 @@
  */
 import type { CallOptions } from '@connectrpc/connect'
 import type { Project } from '../../gen/iam/project/v2/project_pb.js'
-import { projects } from '../api/clients.ts'
-import { everyItemOf } from '../api/every-page.ts'
+import { everyItemOf, projects } from '../api/clients.ts'
 
 /** All projects, by name. */
 export function allProjects(options: CallOptions): Promise<Project[]> {

@@ -4,23 +4,16 @@
 import { useState } from 'preact/hooks'
 import type { Project } from '../../gen/iam/project/v2/project_pb.js'
 import { projects } from '../api/clients.ts'
-import { useLoaded } from '../live/loaded.ts'
-import { goTo, linkTo, route } from '../navigation/route.ts'
-import { ConfirmDialog, DialogButton } from '../parts/confirm-dialog.tsx'
-import { Copyable } from '../parts/copyable.tsx'
-import { type Column, Listing, PAGE_SIZE } from '../parts/data-table.tsx'
-import type { Bound } from '../parts/draft.ts'
-import { TextField } from '../parts/fields.tsx'
+import { goTo, linkTo } from '../navigation/route.ts'
+import { type Column, Listing, useListing } from '../parts/data-table.tsx'
+import { ConfirmDialog, DialogButton } from '../parts/dialogs.tsx'
+import { type Bound, TextField } from '../parts/fields.tsx'
 import { PageHeading } from '../parts/page.tsx'
-import { When } from '../parts/when.tsx'
+import { Copyable, When } from '../parts/values.tsx'
 import { may } from '../session/session.ts'
 
 export function ProjectsPage() {
-  const pageToken = route.value.query.get('page') ?? ''
-  const loaded = useLoaded(`projects ${pageToken}`, async (options) => {
-    const { projects: rows, nextPageToken } = await projects.listProjects({ pageSize: PAGE_SIZE, pageToken }, options)
-    return { rows, nextPageToken }
-  })
+  const loaded = useListing('projects', (page, options) => projects.listProjects(page, options))
   return (
     <>
       <PageHeading title="Projects">
@@ -32,6 +25,7 @@ export function ProjectsPage() {
           caption="Projects"
           columns={COLUMNS}
           loaded={loaded}
+          rowsOf={(page) => page.projects}
           keyOf={({ projectId }) => projectId}
           empty="There are no projects."
         />

@@ -5,7 +5,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { Icon } from '../parts/icon.tsx'
-import { Notice, sentence } from '../parts/notice.tsx'
+import { Notice, sentence } from '../parts/page.tsx'
 import { openSession, signOut, updatePermissions } from './session.ts'
 
 /** How often the page asks again who is signed in, in milliseconds. */

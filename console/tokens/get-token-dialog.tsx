@@ -7,9 +7,9 @@ import { Code, ConnectError } from '@connectrpc/connect'
 import { useId, useState } from 'preact/hooks'
 import type { ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import { serviceUsers } from '../api/clients.ts'
-import { now } from '../live/clock.ts'
+import { now } from '../live/instance.ts'
 import { useLoaded } from '../live/loaded.ts'
-import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
+import { ConfirmDialog } from '../parts/dialogs.tsx'
 import { Field, TextField } from '../parts/fields.tsx'
 
 /** So many users are offered. */

@@ -1,18 +1,16 @@
 /**
  * Whether a token would verify now, at a verifier and at Keyturn, and which key signed it.
  */
-
 import { type CallOptions, Code, ConnectError } from '@connectrpc/connect'
 import { serviceUsers } from '../api/clients.ts'
 import { failureOf } from '../api/failure.ts'
 import { shortened } from '../format/text.ts'
-import { now } from '../live/clock.ts'
-import { instance } from '../live/instance.ts'
+import { instance, now } from '../live/instance.ts'
 import { type Loaded, useLoaded } from '../live/loaded.ts'
 import { linkTo } from '../navigation/route.ts'
 import { Icon } from '../parts/icon.tsx'
 import { LoadedView } from '../parts/loaded-view.tsx'
-import { Badge, Notice, type State, sentence } from '../parts/notice.tsx'
+import { Badge, Notice, type State, sentence } from '../parts/page.tsx'
 import { type DecodedToken, textOf } from './decoded-token.ts'
 import { type Check, fetchKeySet, type Verification, verifyToken } from './verification.ts'
 

@@ -6,13 +6,11 @@ import { InstanceRole, type ManagedProject, type ServiceUser } from '../../gen/i
 import { projects as projectService, serviceUsers } from '../api/clients.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { type Adding, Chips } from '../parts/chips.tsx'
-import { InlineForm } from '../parts/confirm-dialog.tsx'
-import { useDraft } from '../parts/draft.ts'
-import { SelectField } from '../parts/fields.tsx'
+import { InlineForm } from '../parts/dialogs.tsx'
+import { SelectField, useDraft } from '../parts/fields.tsx'
 import { CardSection } from '../parts/page.tsx'
 import { nameOfProject } from '../projects/project-names.ts'
-import { mayWithProject, mayWithUser } from '../session/rights.ts'
-import { may } from '../session/session.ts'
+import { may, mayWithProject, mayWithUser } from '../session/session.ts'
 
 const PAGE = 1000
 const ALL_ROLES = Object.values(InstanceRole).filter((role) => typeof role === 'number' && role !== 0) as InstanceRole[]

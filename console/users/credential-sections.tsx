@@ -9,17 +9,14 @@ import type { CertificateMatch, ClientCertificate } from '../../gen/iam/user/v2/
 import type { PersonalAccessToken, ServiceUser, UserKey } from '../../gen/iam/user/v2/service_user_pb.js'
 import { clientCertificates, serviceUsers } from '../api/clients.ts'
 import { formatDistance, millisecondsOf, shortened } from '../format/text.ts'
-import { now } from '../live/clock.ts'
-import { ConfirmDialog, DialogButton } from '../parts/confirm-dialog.tsx'
-import { Id } from '../parts/copyable.tsx'
+import { now } from '../live/instance.ts'
 import { type Column, DataTable, type DataTableProps, type Removal } from '../parts/data-table.tsx'
-import { useDraft } from '../parts/draft.ts'
-import { ExpiryField, expirationIn, LongTextField, SelectField, TextField } from '../parts/fields.tsx'
-import { Badge, type State } from '../parts/notice.tsx'
-import { CardSection } from '../parts/page.tsx'
+import { ConfirmDialog, DialogButton } from '../parts/dialogs.tsx'
+import { ExpiryField, expirationIn, LongTextField, SelectField, TextField, useDraft } from '../parts/fields.tsx'
+import { Badge, CardSection, type State } from '../parts/page.tsx'
 import { ShownOnce } from '../parts/shown-once.tsx'
-import { When } from '../parts/when.tsx'
-import { mayWithUser } from '../session/rights.ts'
+import { Id, When } from '../parts/values.tsx'
+import { mayWithUser } from '../session/session.ts'
 
 interface Dated {
   readonly creationDate?: Timestamp | undefined

@@ -1,24 +1,21 @@
 /**
- * The client secrets of a user, with their last use, and the way to rotate one without an outage.
+ * The client secrets of a user, with their last use, and how to rotate one without an outage, as steps that see how far it is.
  */
+
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ClientSecret, ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import { serviceUsers } from '../api/clients.ts'
-import { millisecondsOf, shortened } from '../format/text.ts'
-import { now } from '../live/clock.ts'
-import { tokenLifetime } from '../live/instance.ts'
-import { ConfirmDialog, DialogButton } from '../parts/confirm-dialog.tsx'
-import { Copyable, Id } from '../parts/copyable.tsx'
-import { type Column, DataTable, RowButton } from '../parts/data-table.tsx'
-import { Closing } from '../parts/dialog.tsx'
-import { useDraft } from '../parts/draft.ts'
-import { ExpiryField, expirationIn } from '../parts/fields.tsx'
-import { Badge, Notice } from '../parts/notice.tsx'
-import { CardSection } from '../parts/page.tsx'
+import { formatDistance, formatLength, formatRoughly, millisecondsOf, shortened } from '../format/text.ts'
+import { now, tokenLifetime } from '../live/instance.ts'
+import { type Column, DataTable, type RowAction } from '../parts/data-table.tsx'
+import { Closing, ConfirmDialog, DialogButton } from '../parts/dialogs.tsx'
+import { ExpiryField, expirationIn, useDraft } from '../parts/fields.tsx'
+import { Icon } from '../parts/icon.tsx'
+import { Badge, CardSection, Notice, type State } from '../parts/page.tsx'
 import { ShownOnce } from '../parts/shown-once.tsx'
-import { Distance, When } from '../parts/when.tsx'
-import { mayWithUser } from '../session/rights.ts'
-import { SecretRotation, stateOfSecret } from './secret-rotation.tsx'
+import { Copyable, Distance, Id, When } from '../parts/values.tsx'
+import { mayWithUser } from '../session/session.ts'
 
 interface SecretsSectionProps {
   readonly user: ServiceUser
@@ -29,7 +26,11 @@ export function SecretsSection({ user, secrets }: SecretsSectionProps) {
   const [ending, setEnding] = useState<ClientSecret>()
   const mayChange = mayWithUser('iam.user.secret.write', user)
   const isLive = (secret: ClientSecret) => stateOfSecret(secret, now.value).isLive
-  const columns = mayChange ? [...COLUMNS, actions(isLive, setEnding)] : COLUMNS
+  /** A live secret is deactivated, and one that works no more is deleted. */
+  const actionsOf = (secret: ClientSecret): RowAction[] => {
+    const verb = isLive(secret) ? 'Deactivate' : 'Delete'
+    return [{ verb, label: `${verb} secret ${shortened(secret.secretId)}`, onClick: () => setEnding(secret) }]
+  }
   return (
     <CardSection
       id="secrets"
@@ -38,10 +39,11 @@ export function SecretsSection({ user, secrets }: SecretsSectionProps) {
     >
       <DataTable
         caption="Client secrets"
-        columns={columns}
+        columns={COLUMNS}
         rows={secrets}
         keyOf={({ secretId }) => secretId}
         empty="No secrets. Generate one, so that the user can request tokens."
+        actionsOf={mayChange ? actionsOf : undefined}
         classOf={(secret) => (isLive(secret) ? '' : 'is-over')}
       />
       <SecretRotation secrets={secrets} onDeactivate={mayChange ? setEnding : undefined} />
@@ -61,22 +63,6 @@ const COLUMNS: readonly Column<ClientSecret>[] = [
   { name: 'Created', cell: ({ creationDate }) => <When at={creationDate} /> },
   { name: 'Ends', cell: ({ expirationDate }) => <When at={expirationDate} otherwise="never" /> },
 ]
-
-/** A live secret is deactivated, and one that works no more is deleted. */
-function actions(
-  isLive: (secret: ClientSecret) => boolean,
-  onEnd: (secret: ClientSecret) => void,
-): Column<ClientSecret> {
-  return {
-    name: 'Actions',
-    kind: 'actions',
-    cell: (secret) => {
-      const verb = isLive(secret) ? 'Deactivate' : 'Delete'
-      const label = `${verb} secret ${shortened(secret.secretId)}`
-      return <RowButton verb={verb} label={label} onClick={() => onEnd(secret)} />
-    },
-  }
-}
 
 function GenerateDialog({ user: { userId, name, clientId } }: { readonly user: ServiceUser }) {
   const { values, field } = useDraft({ days: 90 })
@@ -109,6 +95,8 @@ function EndDialog({ user: { userId }, secret }: { readonly user: ServiceUser; r
   const [isLive] = useState(() => stateOfSecret(secret, now.value).isLive)
   const { secretId } = secret
   const used = millisecondsOf(secret.lastUseDate)
+  const isInUse = used !== undefined && now.value - used < tokenLifetime.value
+  const use = used === undefined ? 'It has never been used' : `It was last used ${formatDistance(used, now.value)}`
   if (!isLive) {
     return (
       <ConfirmDialog
@@ -132,20 +120,109 @@ function EndDialog({ user: { userId }, secret }: { readonly user: ServiceUser; r
         No token is issued for it any more. Tokens that it got before are valid until they expire. This cannot be
         undone.
       </p>
-      {used === undefined && <p>It has never been used.</p>}
-      {used !== undefined && now.value - used >= tokenLifetime.value && (
-        <p>
-          It was last used <Distance at={used} />.
-        </p>
-      )}
-      {used !== undefined && now.value - used < tokenLifetime.value && (
+      {isInUse ? (
         <Notice kind="warning">
-          <strong>
-            It was last used <Distance at={used} />,
-          </strong>{' '}
-          which is less than a token lives: an instance of the service may still need it.
+          <strong>{use},</strong> which is less than a token lives: an instance of the service may still need it.
         </Notice>
+      ) : (
+        <p>{use}.</p>
       )}
     </ConfirmDialog>
+  )
+}
+
+const DAY = 86_400_000
+/** A secret that ends within this time should be rotated. */
+const SOON = 14 * DAY
+/** A secret that has not been used for this time is likely to be superfluous. */
+const UNUSED = 30 * DAY
+
+/** The state of a secret. */
+export function stateOfSecret(secret: ClientSecret, now: number): State & { readonly isLive: boolean } {
+  const ends = millisecondsOf(secret.expirationDate)
+  if (secret.deactivationDate !== undefined) return { isLive: false, text: 'deactivated', tone: '' }
+  if (ends !== undefined && ends <= now) return { isLive: false, text: 'expired', tone: '' }
+  if (ends !== undefined && ends - now < SOON)
+    return { isLive: true, text: `ends ${formatDistance(ends, now)}`, tone: 'warning' }
+  const since = millisecondsOf(secret.lastUseDate ?? secret.creationDate) ?? now
+  if (now - since >= UNUSED) return { isLive: true, text: `unused for ${formatRoughly(now - since)}`, tone: 'warning' }
+  return { isLive: true, text: 'live', tone: 'success' }
+}
+
+interface SecretRotationProps {
+  /** Oldest first. */
+  readonly secrets: readonly ClientSecret[]
+  /** Undefined: it may not be done. */
+  readonly onDeactivate: ((secret: ClientSecret) => void) | undefined
+}
+
+export function SecretRotation({ secrets, onDeactivate }: SecretRotationProps) {
+  const at = now.value
+  const token = tokenLifetime.value
+  const live = secrets.filter((secret) => stateOfSecret(secret, at).isLive)
+  const [old] = live
+  const fresh = live.at(-1)
+  if (old === undefined || fresh === undefined) return null
+  const isGenerated = old !== fresh
+  const [oldUse, freshUse] = [old, fresh].map(({ lastUseDate }) => millisecondsOf(lastUseDate))
+  const isSwitched = isGenerated && freshUse !== undefined
+  const isUnused = isSwitched && (oldUse === undefined || at - oldUse > token)
+  const oldName = shortened(old.secretId)
+  /** What is seen of the steps, once there is a second secret. */
+  const facts = {
+    generated: `${shortened(fresh.secretId)} is the new one`,
+    switched:
+      freshUse === undefined
+        ? 'the new one has not been used yet'
+        : `the new one is in use, last ${formatDistance(freshUse, at)}`,
+    unused: `${oldName} ${oldUse === undefined ? 'has never been used' : `was last used ${formatDistance(oldUse, at)}`}`,
+  }
+  return (
+    <details class="procedure" open={isGenerated}>
+      <summary>Rotate a secret without an outage</summary>
+      <ol class="procedure-steps">
+        <Step isDone={isGenerated} fact={isGenerated && facts.generated}>
+          Generate a second secret. Both work.
+        </Step>
+        <Step isDone={isSwitched} fact={isGenerated && facts.switched}>
+          Give the new one to every instance of the service.
+        </Step>
+        <Step isDone={isUnused} fact={isGenerated && facts.unused}>
+          Wait until the old one has not been used for longer than a token lives ({formatLength(token)}).
+        </Step>
+        <Step isDone={false}>
+          Deactivate the old one.
+          {isGenerated && onDeactivate !== undefined && (
+            <button
+              type="button"
+              class={isUnused ? 'button is-primary is-small' : 'button is-small'}
+              onClick={() => onDeactivate(old)}
+            >
+              Deactivate {oldName}
+            </button>
+          )}
+        </Step>
+      </ol>
+    </details>
+  )
+}
+
+interface StepProps {
+  readonly isDone: boolean
+  /** How far it is. */
+  readonly fact?: string | false
+  readonly children: ComponentChildren
+}
+
+function Step({ isDone, fact = false, children }: StepProps) {
+  return (
+    <li class={isDone ? 'is-done' : ''}>
+      <span class="step-mark">{isDone && <Icon name="check" />}</span>
+      <div>
+        {isDone && <span class="unseen">Done: </span>}
+        {children}
+        {fact !== false && <p class="quiet">{fact}</p>}
+      </div>
+    </li>
   )
 }

@@ -6,12 +6,10 @@ import { serviceUsers } from '../api/clients.ts'
 import { formatLength, lengthOf } from '../format/text.ts'
 import { tokenLifetime } from '../live/instance.ts'
 import { linkTo } from '../navigation/route.ts'
-import { ConfirmButton, ConfirmDialog, DialogButton } from '../parts/confirm-dialog.tsx'
-import { useDraft } from '../parts/draft.ts'
-import { CheckField, DurationField, LongTextField, TextField } from '../parts/fields.tsx'
+import { ConfirmButton, ConfirmDialog, DialogButton } from '../parts/dialogs.tsx'
+import { CheckField, DurationField, LongTextField, TextField, useDraft } from '../parts/fields.tsx'
 import { CardSection, Fact } from '../parts/page.tsx'
-import { mayWithUser } from '../session/rights.ts'
-import { may } from '../session/session.ts'
+import { may, mayWithUser } from '../session/session.ts'
 
 export function TokenSettingsSection({ user }: { readonly user: ServiceUser }) {
   const longest = tokenLifetime.value

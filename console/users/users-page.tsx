@@ -1,22 +1,20 @@
 /**
- * The service users: a page at a time, or those that a search finds. Search, project and page are in the address.
+ * The service users: a page at a time, or those that a search finds; and the dialog that creates one. Search, project and page are in the
+ * address.
  */
 import { useEffect, useRef } from 'preact/hooks'
 import type { Project } from '../../gen/iam/project/v2/project_pb.js'
 import { InstanceRole, type ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import { serviceUsers } from '../api/clients.ts'
 import { useLoaded } from '../live/loaded.ts'
-import { changeQuery, linkTo, route } from '../navigation/route.ts'
-import { DialogButton } from '../parts/confirm-dialog.tsx'
-import { Copyable } from '../parts/copyable.tsx'
-import { type Column, Listing, PAGE_SIZE } from '../parts/data-table.tsx'
-import { Field, SelectField } from '../parts/fields.tsx'
+import { changeQuery, goTo, linkTo, route } from '../navigation/route.ts'
+import { type Column, Listing, useListing } from '../parts/data-table.tsx'
+import { ConfirmDialog, DialogButton } from '../parts/dialogs.tsx'
+import { CheckField, Field, SelectField, TextField, useDraft } from '../parts/fields.tsx'
 import { PageHeading } from '../parts/page.tsx'
-import { When } from '../parts/when.tsx'
+import { Copyable, When } from '../parts/values.tsx'
 import { allProjects, nameOfProject } from '../projects/project-names.ts'
-import { mayWithProject } from '../session/rights.ts'
-import { may } from '../session/session.ts'
-import { CreateUserDialog } from './create-user-dialog.tsx'
+import { may, mayWithProject } from '../session/session.ts'
 import { UserState } from './user-state.tsx'
 
 /** How long writing must pause before the search begins, in milliseconds. */
@@ -26,13 +24,10 @@ export function UsersPage() {
   const { query } = route.value
   const search = query.get('search')?.trim() ?? ''
   const projectId = query.get('project') ?? ''
-  const pageToken = query.get('page') ?? ''
   const known = useLoaded('projects', allProjects)
-  const loaded = useLoaded(`users ${search} ${projectId} ${pageToken}`, async (options) => {
-    const request = { projectId, search, pageToken, pageSize: PAGE_SIZE }
-    const { serviceUsers: rows, nextPageToken } = await serviceUsers.listServiceUsers(request, options)
-    return { rows, nextPageToken }
-  })
+  const loaded = useListing(`users ${search} ${projectId}`, (page, options) =>
+    serviceUsers.listServiceUsers({ projectId, search, ...page }, options),
+  )
   const all = known.value ?? []
   return (
     <>
@@ -66,6 +61,7 @@ export function UsersPage() {
             caption="Service users"
             columns={columnsWith(all)}
             loaded={loaded}
+            rowsOf={(page) => page.serviceUsers}
             keyOf={({ userId }) => userId}
             empty="No service user fits."
           />
@@ -135,4 +131,37 @@ function rolesOf(user: ServiceUser, projects: readonly Project[]) {
     return roles.map((role) => `${project}${role}`)
   })
   return <span>{[...own, ...granted].join(', ') || '–'}</span>
+}
+
+interface CreateUserDialogProps {
+  readonly projects: readonly Project[]
+  /** The project that is chosen at first; empty: the first one. */
+  readonly projectId: string
+}
+
+export function CreateUserDialog({ projects, projectId }: CreateUserDialogProps) {
+  const chosen = projects.find((one) => one.projectId === projectId) ?? projects[0]
+  const { values, field } = useDraft({ name: '', projectId: chosen?.projectId ?? '', boundTokensRequired: false })
+  const change = async () => {
+    const { serviceUser } = await serviceUsers.createServiceUser({ ...values, clientCredentialsEnabled: true })
+    if (serviceUser !== undefined) goTo(['users', serviceUser.userId])
+  }
+  return (
+    <ConfirmDialog
+      title="Create a service user"
+      verb="Create user"
+      isIncomplete={values.name === '' || values.projectId === ''}
+      change={change}
+    >
+      <p>The account of a machine. It has no roles, and no secret until you generate one.</p>
+      <TextField label="Name" required maxLength={200} {...field('name')} />
+      <SelectField
+        label="Project"
+        hint="It cannot be changed later. Its name is a part of the client ID."
+        choices={projects.map((one) => [one.projectId, one.name] as const)}
+        {...field('projectId')}
+      />
+      <CheckField {...field('boundTokensRequired')}>Only bound tokens: to a key (DPoP) or to a certificate</CheckField>
+    </ConfirmDialog>
+  )
 }

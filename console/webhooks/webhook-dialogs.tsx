@@ -5,10 +5,8 @@ import { useContext, useState } from 'preact/hooks'
 import { type Webhook, WebhookState } from '../../gen/iam/event/v2/webhook_pb.js'
 import { webhookService } from '../api/clients.ts'
 import { goTo } from '../navigation/route.ts'
-import { ConfirmButton, ConfirmDialog } from '../parts/confirm-dialog.tsx'
-import { Closing } from '../parts/dialog.tsx'
-import { type Draft, useDraft } from '../parts/draft.ts'
-import { DurationField, LongTextField, TextField } from '../parts/fields.tsx'
+import { Closing, ConfirmButton, ConfirmDialog } from '../parts/dialogs.tsx'
+import { type Draft, DurationField, LongTextField, TextField, useDraft } from '../parts/fields.tsx'
 import { ShownOnce } from '../parts/shown-once.tsx'
 
 /** Creates a webhook, shows its secret, and goes to it. */

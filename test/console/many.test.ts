@@ -5,6 +5,8 @@ import { describeConsole } from './console-tests.ts'
 
 const USERS = 10_000
 const EVENTS = 50_000
+/** A user who is gone. */
+const ACTOR = '00000000-0000-4000-8000-000000000001'
 
 describeConsole('a large instance in the console', (test) => {
   it('shows 10,000 service users a page at a time, and finds one of them', async () => {
@@ -42,9 +44,9 @@ describeConsole('a large instance in the console', (test) => {
     const { page, instance } = test
     await sql`
       insert into audit_events (event_id, event_date, actor, action, resource, outcome, request_id)
-      select gen_random_uuid(), clock_timestamp() - number * interval '1 second', 'robot', '=1+1', 'users/"x",' || number, 'ok', ''
+      select gen_random_uuid(), clock_timestamp() - number * interval '1 second', ${ACTOR}, '=1+1', 'users/"x",' || number, 'ok', ''
       from generate_series(1, ${EVENTS}) number`.execute(instance.database.db)
-    await test.console.goTo('/audit?actor=robot')
+    await test.console.goTo(`/audit?actor=${ACTOR}`)
     const table = page.getByRole('table', { name: 'Events, newest first' })
     await table.getByText('users/"x",50', { exact: true }).waitFor()
     await page.getByRole('link', { name: 'Next page' }).click()
@@ -54,6 +56,6 @@ describeConsole('a large instance in the console', (test) => {
     const lines = (await readFile(await (await saved).path(), 'utf8')).trimEnd().split('\r\n')
     expect(lines).toHaveLength(EVENTS + 1)
     // A spreadsheet takes neither cell for a formula.
-    expect(lines[1]).toMatch(/,ok,'=1\+1,robot,"users\/""x"",1",/)
+    expect(lines[1]).toContain(`,ok,'=1+1,${ACTOR},"users/""x"",1",`)
   })
 })

@@ -42,10 +42,8 @@ const SERVICES = {
   configurations: ConfigService,
 }
 
-/** One client for each service. */
 export type Api = { readonly [Name in keyof typeof SERVICES]: Client<(typeof SERVICES)[Name]> }
 
-/** Where the API is, and with which right it is called. */
 export interface ApiOptions {
   /** The base URL of Keyturn. */
   readonly issuer: string

@@ -4,7 +4,6 @@
 import { discard } from '@keyturn/verify/discovery'
 import type { TokenSource } from './token-source.ts'
 
-/** Where the token may go. */
 export interface AuthorizedFetchOptions {
   /** Origins of the services that the token is meant for, such as `https://orders.example.com`. A request to another one is refused. */
   readonly origins: readonly string[]

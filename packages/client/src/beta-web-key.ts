@@ -1,5 +1,3 @@
-/**
- * Messages and enums of `BetaWebKeyServiceApi`.
- */
+/** Messages and enums of `BetaWebKeyServiceApi`. */
 export * from '../../../gen/iam/webkey/v2beta/web_key_pb.js'
 export * from '../../../gen/iam/webkey/v2beta/web_key_service_pb.js'

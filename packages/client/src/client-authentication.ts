@@ -25,14 +25,12 @@ interface Credentials {
   readonly clientCertificate: true
 }
 
-/** Exactly one of the credentials. */
 export type ClientAuthentication = {
   [Name in keyof Credentials]: Pick<Credentials, Name> & {
     readonly [Other in Exclude<keyof Credentials, Name>]?: undefined
   }
 }[keyof Credentials]
 
-/** For whom and to whom. */
 type Parties = { readonly clientId: string; readonly issuer: string }
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'

@@ -11,15 +11,12 @@ export interface DpopKeyPair {
   readonly privateKey: CryptoKey
 }
 
-/** The request that a proof is for. */
 export interface ProvedRequest {
   readonly method: string
   readonly url: string
-  /** The token that is sent with it. */
   readonly accessToken?: string | undefined
 }
 
-/** Makes proofs with one key. */
 export interface DpopProver {
   /** A proof for one request, which is good once. */
   proof(request: ProvedRequest): Promise<string>

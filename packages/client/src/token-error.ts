@@ -10,12 +10,10 @@
  */
 export type TokenErrorCode = 'refused' | 'unavailable' | 'unusable'
 
-/** What is known besides the sentence. */
 export interface TokenErrorFacts {
   readonly code: TokenErrorCode
   /** The `error` of the response (RFC 6749 §5.2), such as `invalid_client`. */
   readonly oauthError?: string | undefined
-  /** The HTTP status, if there was a response. */
   readonly status?: number | undefined
   /** For how long Keyturn asked to be left alone (`Retry-After`). */
   readonly retryAfterMillis?: number | undefined

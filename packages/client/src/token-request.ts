@@ -6,7 +6,6 @@ import { authenticationParameters, type ClientAuthentication } from './client-au
 import type { DpopKeyPair, DpopProver } from './dpop.ts'
 import { TokenError } from './token-error.ts'
 
-/** What to request, and as whom. */
 export type TokenRequestOptions = ClientAuthentication & {
   /** The base URL of Keyturn, such as `https://id.example.com`. */
   readonly issuer: string
@@ -27,7 +26,6 @@ export type TokenRequestOptions = ClientAuthentication & {
   readonly timeoutMillis?: number | undefined
 }
 
-/** A token that was issued (Spec §2.1). */
 export interface IssuedToken {
   readonly accessToken: string
   readonly lifetimeMillis: number

@@ -8,7 +8,6 @@ import { createDpopProver, type DpopProver } from './dpop.ts'
 import { TokenError } from './token-error.ts'
 import { createTokenRequest, type TokenRequestOptions } from './token-request.ts'
 
-/** Where access tokens come from. */
 export interface TokenSource {
   /**
    * A token that has not expired.
@@ -36,7 +35,6 @@ interface HeldToken {
 const RENEWAL = { earliest: 0.75, latest: 0.9 }
 /** A token is not used for the last part of its lifetime: clocks differ, and a call takes time. */
 const MARGIN = { share: 0.05, longestMillis: 10_000 }
-/** A token bucket. */
 const INVALIDATIONS = { burst: 3, refillMillis: 10_000 }
 /** How long a failure is remembered, during which no request is sent. A `Retry-After` is followed up to the second limit. */
 const PAUSE = { millis: 1_000, longestMillis: 60_000 }

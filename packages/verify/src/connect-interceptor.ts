@@ -8,7 +8,6 @@ import type { ClientCertificate } from './dpop-proof.ts'
 import { type RefusalCode, TokenRefusal } from './token-refusal.ts'
 import type { AccessToken, Verifier } from './verifier.ts'
 
-/** The codes of gRPC, by number. */
 const CODES: Readonly<Record<RefusalCode, number>> = {
   missing_token: 16,
   invalid_token: 16,

@@ -6,24 +6,20 @@
  */
 import { base64url } from 'jose'
 
-/** The addresses that an issuer publishes. */
 export interface IssuerMetadata {
   readonly tokenEndpoint: string
   readonly jwksUri: string
 }
 
-/** How to fetch. */
 export interface FetchOptions {
   readonly fetch: typeof fetch
   readonly timeoutMillis: number
 }
 
-/** A JSON object. */
 type Json = Readonly<Record<string, unknown>>
 
 /** What a token source and a verifier take from their platform. Tests put their own in its place. */
 export interface Runtime {
-  /** Milliseconds since the epoch. */
   now(): number
   /** From 0 to below 1. */
   random(): number
@@ -36,7 +32,6 @@ const LOOPBACK = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 /** Fifty times the JWKS of an instance with 50 keys. */
 const MAX_BYTES = 2 * 1024 * 1024
 
-/** That of the platform. */
 export const PLATFORM: Runtime = {
   now: () => Date.now(),
   random: () => Math.random(),

@@ -6,7 +6,6 @@
 import { calculateJwkThumbprint, EmbeddedJWK, errors, jwtVerify } from 'jose'
 import { type Runtime, sha256 } from './discovery.ts'
 
-/** What accepting bound tokens needs. */
 export interface DpopOptions {
   /** The origin under which clients know the service, such as `https://orders.example.com`, also behind a proxy. */
   readonly origin: string
@@ -21,9 +20,7 @@ export interface DpopOptions {
 /** In DER or PEM; of a PEM text with several the first one counts. Undefined or null: there is none. */
 export type ClientCertificate = Uint8Array | string | null | undefined
 
-/** What is used of a request. */
 export interface ProvedRequest {
-  /** The header `DPoP`. */
   readonly proof: string | readonly string[] | null | undefined
   readonly method: string
   /** The path as the client sent it, or a URL whose origin is ignored. */

@@ -5,7 +5,6 @@
 import { type CryptoKey, createLocalJWKSet, errors, type JSONWebKeySet, type JWSHeaderParameters } from 'jose'
 import { type FetchOptions, fetchJson, isWithin, type Runtime } from './discovery.ts'
 
-/** Where the keys are, and for how long a copy is good. */
 export interface JwksCacheOptions extends FetchOptions {
   /** Finds the address. Called for each fetch. */
   readonly jwksUri: () => Promise<string>
@@ -39,7 +38,6 @@ interface Copy {
 const REFRESH = { earliest: 0.5, latest: 0.8 }
 /** For a server that says `max-age=0`. */
 const SHORTEST_MILLIS = 1_000
-/** From a failed fetch to the next. */
 const PAUSE_MILLIS = 1_000
 
 /** A cache of one JWKS. Make one for each issuer and keep it. */
@@ -79,7 +77,6 @@ export function createJwksCache(options: JwksCacheOptions, runtime: Runtime): Ke
     const now = runtime.now()
     // A clock that was set back makes the age of a copy unknown.
     if (copy === undefined || now >= copy.expiresAt || now < copy.fetchedAt) return await refresh()
-    // A failure matters once the copy has expired.
     if (now >= copy.refreshAt) refresh().catch(() => undefined)
     return copy
   }

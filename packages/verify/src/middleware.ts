@@ -5,12 +5,12 @@
 import { type RefusalResponse, TokenRefusal } from './token-refusal.ts'
 import type { Verifier } from './verifier.ts'
 
+/** Of requests, responses and contexts there is here what is used of them. */
 interface TokenHeaders {
   readonly authorization?: string | undefined
   readonly dpop?: string | string[] | undefined
 }
 
-/** What is used of a request of `node:http`. */
 export interface NodeRequest {
   readonly headers: TokenHeaders
   readonly method?: string | undefined
@@ -19,14 +19,12 @@ export interface NodeRequest {
   readonly originalUrl?: string | undefined
 }
 
-/** What is used of its response. */
 export interface NodeResponse {
   statusCode: number
   setHeader(name: string, value: string): unknown
   end(body: string): unknown
 }
 
-/** What is used of a request of Fastify. */
 export interface FastifyRequestLike {
   readonly headers: TokenHeaders
   readonly method: string
@@ -34,14 +32,12 @@ export interface FastifyRequestLike {
   readonly originalUrl: string
 }
 
-/** What is used of a reply. */
 export interface FastifyReplyLike {
   code(status: number): unknown
   headers(values: Record<string, string>): unknown
   send(body: string): unknown
 }
 
-/** What is used of a context of Hono. */
 export interface HonoContextLike {
   readonly req: { header(name: string): string | undefined; readonly method: string; readonly url: string }
 }
@@ -93,7 +89,6 @@ export function honoMiddleware(
   }
 }
 
-/** The response to a request that is refused; undefined if it is admitted. */
 async function refusalOf(admission: Promise<unknown>): Promise<RefusalResponse | undefined> {
   try {
     await admission

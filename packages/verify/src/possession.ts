@@ -14,13 +14,11 @@ import {
 } from './dpop-proof.ts'
 import { TokenRefusal } from './token-refusal.ts'
 
-/** The token of an `Authorization` header. */
 export interface PresentedToken {
   readonly token: string
   readonly isDpop: boolean
 }
 
-/** What is used of a TLS socket of Node.js. */
 interface TlsSocket {
   getPeerX509Certificate?(): { readonly raw: Uint8Array } | undefined
 }

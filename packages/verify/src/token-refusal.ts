@@ -28,12 +28,10 @@ export interface ChallengeFacts {
   readonly algs?: readonly string[] | undefined
 }
 
-/** A response that refuses a request. */
 export interface RefusalResponse {
   readonly status: number
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>
-  /** JSON. */
   readonly body: string
 }
 
@@ -53,7 +51,6 @@ const RETRY_AFTER_SECONDS = 1
 export class TokenRefusal extends Error {
   override readonly name = 'TokenRefusal'
   readonly code: RefusalCode
-  /** The HTTP status. */
   readonly status: number
   readonly #facts: ChallengeFacts
 
@@ -70,7 +67,6 @@ export class TokenRefusal extends Error {
     return { 'www-authenticate': this.#challenge() }
   }
 
-  /** The whole response. */
   toResponse(): RefusalResponse {
     const headers = { 'content-type': 'application/json', 'cache-control': 'no-store', ...this.headers }
     const error = this.code === 'missing_token' ? {} : { error: this.code }

@@ -8,7 +8,6 @@ import { createJwksCache, type KeyFinder, KeysUnavailable } from './jwks-cache.t
 import { assertPossession, connectionCertificate, type PresentedToken, presentedToken } from './possession.ts'
 import { TokenRefusal } from './token-refusal.ts'
 
-/** What the service requires of a token. */
 export interface Requirements {
   /** Scopes, all of which the token must have. Default: none. */
   readonly requiredScopes?: readonly string[] | undefined
@@ -16,7 +15,6 @@ export interface Requirements {
   readonly requiredRoles?: readonly string[] | undefined
 }
 
-/** Which tokens are good. */
 export interface VerifierOptions extends Requirements {
   /** The base URL of Keyturn, such as `https://id.example.com`. */
   readonly issuer: string
@@ -44,7 +42,6 @@ export interface VerifierOptions extends Requirements {
   readonly timeoutMillis?: number | undefined
 }
 
-/** What a good token says. */
 export interface AccessToken {
   /** The service user (`sub`). It never changes. */
   readonly subject: string

@@ -1,9 +1,38 @@
 /**
- * A text that can be copied, such as an identifier.
+ * Values in a text: a moment, short and exact in its tooltip, and an identifier that can be copied.
  */
+import type { Timestamp } from '@bufbuild/protobuf/wkt'
 import { useState } from 'preact/hooks'
-import { shortened } from '../format/text.ts'
+import { formatDistance, formatExactly, formatMoment, millisecondsOf, shortened } from '../format/text.ts'
+import { now } from '../live/instance.ts'
 import { Icon } from './icon.tsx'
+
+interface WhenProps {
+  /** A number is in milliseconds. */
+  readonly at: Timestamp | number | undefined
+  /** What is said without a moment. */
+  readonly otherwise?: string
+}
+
+/** For example `3 Nov`. */
+export function When(props: WhenProps) {
+  return <Moment {...props} format={formatMoment} />
+}
+
+/** For example `in 3 d`. */
+export function Distance(props: WhenProps) {
+  return <Moment {...props} format={formatDistance} />
+}
+
+function Moment({ at, otherwise = '–', format }: WhenProps & { readonly format: typeof formatMoment }) {
+  const moment = typeof at === 'number' ? at : millisecondsOf(at)
+  if (moment === undefined) return <>{otherwise}</>
+  return (
+    <time dateTime={new Date(moment).toISOString()} title={formatExactly(moment)}>
+      {format(moment, now.value)}
+    </time>
+  )
+}
 
 interface CopyButtonProps {
   readonly text: string

@@ -1,23 +1,103 @@
 /**
- * Changes the rotation policy. The API says what would follow, and what it would refuse, while it is being written.
+ * The rotation policy, what it does next, and the form that changes it. The API says what would follow, and what it would refuse, while it is
+ * being written.
  */
+
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
 import { useContext, useEffect, useState } from 'preact/hooks'
-import { type RotationPolicy, RotationPolicySchema, type RotationStep } from '../../gen/iam/webkey/v2/rotation_pb.js'
+import {
+  type RotationPolicy,
+  RotationPolicySchema,
+  type RotationStep,
+  RotationStepKind,
+} from '../../gen/iam/webkey/v2/rotation_pb.js'
 import type { WebKey } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { webKeys } from '../api/clients.ts'
 import { type Failure, failureOf } from '../api/failure.ts'
-import { lengthOf } from '../format/text.ts'
-import { now } from '../live/clock.ts'
-import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
-import { Closing } from '../parts/dialog.tsx'
-import { useDraft } from '../parts/draft.ts'
-import { CheckField, DurationField } from '../parts/fields.tsx'
-import { FailureNotice, sentence } from '../parts/notice.tsx'
+import { formatLength, lengthOf, millisecondsOf, shortened } from '../format/text.ts'
+import { now } from '../live/instance.ts'
+import { Closing, ConfirmDialog } from '../parts/dialogs.tsx'
+import { CheckField, DurationField, useDraft } from '../parts/fields.tsx'
+import { CardSection, Fact, FailureNotice, sentence } from '../parts/page.tsx'
+import { Distance, When } from '../parts/values.tsx'
 import { KEY_KINDS, KindChoice, kindOf } from './key-kind.tsx'
 import { type Lifetimes, livesOf } from './key-life.ts'
-import { Steps } from './policy-card.tsx'
 import { Timeline } from './timeline.tsx'
+
+/** The effect of a step. */
+const EFFECTS: Readonly<Record<RotationStepKind, string>> = {
+  [RotationStepKind.UNSPECIFIED]: 'unknown',
+  [RotationStepKind.CREATE]: 'is created and published',
+  [RotationStepKind.ACTIVATE]: 'signs all new tokens',
+  [RotationStepKind.DESTROY_PRIVATE_KEY]: 'can no longer be rolled back to: its private key is destroyed',
+  [RotationStepKind.DELETE]: 'is deleted',
+}
+
+interface PolicyCardProps {
+  readonly policy: RotationPolicy
+  readonly steps: readonly RotationStep[]
+  /** Undefined: it may not be changed. */
+  readonly onChange: (() => void) | undefined
+}
+
+export function PolicyCard({ policy, steps, onChange }: PolicyCardProps) {
+  return (
+    <CardSection
+      id="policy"
+      title="Rotation"
+      actions={
+        onChange !== undefined && (
+          <button type="button" class="button" onClick={onChange}>
+            Change policy
+          </button>
+        )
+      }
+    >
+      <div class="two-columns">
+        <dl class="facts">
+          <Fact name="Rotation">{policy.enabled ? 'by itself' : 'by hand only'}</Fact>
+          <Fact name="A key signs for">{formatLength(lengthOf(policy.rotationInterval))}</Fact>
+          <Fact name="Published before it signs">{formatLength(lengthOf(policy.publishAhead))}</Fact>
+          <Fact name="Standby">{policy.keepStandby ? 'always published' : 'published when it is needed'}</Fact>
+          <Fact name="Rollback possible for">{formatLength(lengthOf(policy.rollbackWindow))}</Fact>
+          <Fact name="Kept after it has signed">{formatLength(lengthOf(policy.retention))}</Fact>
+          <Fact name="Kind of new keys">{kindOf(policy.config)?.name}</Fact>
+        </dl>
+        <div>
+          <h3>What happens next</h3>
+          <Steps steps={steps.slice(0, 5)} />
+        </div>
+      </div>
+    </CardSection>
+  )
+}
+
+/** Steps of the rotation as a list. */
+export function Steps({ steps }: { readonly steps: readonly RotationStep[] }) {
+  if (steps.length === 0) {
+    return <p class="quiet">Nothing happens by itself: rotation is off, or there is no room for another key.</p>
+  }
+  return (
+    <ol class="steps">
+      {steps.map(({ kind, keyId, date }, index) => {
+        const at = millisecondsOf(date)
+        return (
+          <li key={index}>
+            <span class="step-date">
+              <When at={at} />{' '}
+              <span class="quiet">
+                <Distance at={at} />
+              </span>
+            </span>
+            <span>
+              {keyId === '' ? 'the next key' : <code>{shortened(keyId)}</code>} {EFFECTS[kind]}
+            </span>
+          </li>
+        )
+      })}
+    </ol>
+  )
+}
 
 interface PolicyDialogProps {
   readonly policy: RotationPolicy
@@ -120,7 +200,7 @@ interface Preview {
 
 /** How long writing must pause before the API is asked, in milliseconds. */
 const PAUSE = 200
-const STEPS = 30
+const FORESEEN = 30
 
 /** The steps that would follow from a change. */
 function usePreview(change: Change): Preview {
@@ -134,7 +214,7 @@ function usePreview(change: Change): Preview {
       const { policy, updateMask } = change
       const isChange = updateMask.paths.length > 0
       const request = {
-        count: STEPS,
+        count: FORESEEN,
         ...(isChange ? { policy: create(RotationPolicySchema, policy), updateMask } : {}),
       }
       try {
