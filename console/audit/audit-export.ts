@@ -27,7 +27,7 @@ const MEDIA_TYPES: Readonly<Record<ExportFormat, string>> = {
 }
 
 /** What a file begins with. */
-export function headOf(format: ExportFormat): string {
+function headOf(format: ExportFormat): string {
   return format === 'csv' ? `${COLUMNS.join(',')}\r\n` : ''
 }
 
@@ -64,7 +64,7 @@ export async function fileOf(
 }
 
 /** Events as lines. */
-export function linesOf(format: ExportFormat, events: readonly AuditEvent[]): string {
+function linesOf(format: ExportFormat, events: readonly AuditEvent[]): string {
   if (format === 'jsonl') return events.map((event) => `${JSON.stringify(toJson(AuditEventSchema, event))}\n`).join('')
   return events.map((event) => `${cellsOf(event).map(cell).join(',')}\r\n`).join('')
 }

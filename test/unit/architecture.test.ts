@@ -174,22 +174,6 @@ describe('the source', () => {
     ])
   })
 
-  it('names the algorithms of web keys in the table, and where another list is meant', () => {
-    const naming = sources.filter((file) =>
-      /['"](RS|ES)(256|384|512)['"]|['"]EdDSA['"]|\b((RS|ES)\d{3}|EdDSA): /.test(read(file)),
-    )
-    expect(naming.sort()).toEqual([
-      'src/cli/server/demo-command.ts',
-      'src/crypto/user-key.ts',
-      'src/domain/identities/token-binding.ts',
-      'src/domain/keys/algorithm-warnings.ts',
-      'src/domain/keys/assertion-algorithm.ts',
-      'src/domain/keys/key-algorithm.ts',
-      'src/oauth/engine.ts',
-      'src/storage/migrations/0001-initial-schema.ts',
-    ])
-  })
-
   it('opens a private key to sign with it in one place, which is given the active key', () => {
     const opening = (text: RegExp) => sources.filter((file) => text.test(read(file)))
     expect(opening(/\bsealer\.open\(/)).toEqual(['src/crypto/signer.ts'])

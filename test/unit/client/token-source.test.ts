@@ -216,26 +216,3 @@ describe('a token that a service refused', () => {
     expect(await tokens.token()).toBe('5')
   })
 })
-
-describe('the options of a token source', () => {
-  it.each([
-    ['http://id.example.com', 'issuer must be the base URL of Keyturn'],
-    ['https://id.example.com/', 'issuer must be the base URL of Keyturn'],
-    ['id.example.com', 'issuer must be the base URL of Keyturn'],
-  ])('must have a base URL, which %s is not', (issuer, message) => {
-    expect(() => source({ issuer })).toThrow(message)
-  })
-
-  it('must have one credential', () => {
-    expect(() => source({ clientSecret: undefined })).toThrow('exactly one of clientSecret, privateKey')
-  })
-
-  it.each([
-    ['is of another issuer', { issuer: 'https://other.example.com' }, 'is the metadata of another issuer'],
-    ['names an endpoint without TLS', { token_endpoint: 'http://id.example.com/token' }, 'has no "token_endpoint"'],
-  ])('are not used with metadata that %s', async (_, metadata, message) => {
-    server.describe(metadata)
-    expect((await failureOf(source().token())).message).toContain(message)
-    expect(server.forms).toEqual([])
-  })
-})

@@ -84,37 +84,6 @@ describe('a mistake in a file', () => {
     ])
   })
 
-  it('of the server is found again by the field that the server names', () => {
-    const { located } = parse(EVERYTHING)
-    const locate = (path: string, message: string) => located([{ path, message }])[0]
-    const lines = EVERYTHING.split('\n')
-    const found = (field: string) => {
-      const { line = 0, column = 0, field: named } = locate(field, 'it is wrong') ?? {}
-      return [named, lines[line - 1]?.slice(column - 1)]
-    }
-    expect(found('projects[0].roles[1]')).toEqual(['projects[0].roles[1]', 'reader]'])
-    expect(found('serviceUsers[0].projectRoles[1].roles[1]')).toEqual([
-      'serviceUsers[0].projectRoles[1].roles[1]',
-      'writer] }',
-    ])
-    expect(found('serviceUsers[1].name')).toEqual(['serviceUsers[1].name', 'stock'])
-    expect(found('serviceUsers[2].tokenLifetime')).toEqual(['serviceUsers[0].tokenLifetime', '60s'])
-    expect(found('serviceUsers[0].clientCertificates[0].match.sanUri')).toEqual([
-      'serviceUsers[0].clientCertificates[0].match.sanUri',
-      'spiffe://shop.example/checkout }',
-    ])
-    expect(found('serviceUsers[0].publicKeys[0].missing')).toEqual([
-      'serviceUsers[0].publicKeys[0].missing',
-      `publicJwk: '{"kty":"OKP","crv":"Ed25519","x":"abc"}'`,
-    ])
-    expect(found('rotationPolicy.rotationInterval')).toEqual(['rotationPolicy.rotationInterval', '2592000s'])
-    expect(locate('', 'it is too large')).toEqual({ field: '', message: 'it is too large' })
-    expect(locate('serviceUsers', 'there are too many')).toEqual({
-      field: 'serviceUsers',
-      message: 'there are too many',
-    })
-  })
-
   it('may be what two files cannot both have', () => {
     const policies = ['a.yaml', 'b.yaml'].map((name) => ({ name, text: 'rotationPolicy: {}\n' }))
     expect(() => parseConfiguration(policies)).toThrow(

@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { describe, expect, it } from '@jest/globals'
 import { livesOf, neededUntil } from '../../../console/keys/key-life.ts'
-import { isNeeded, statusOf } from '../../../console/keys/key-sentences.ts'
+import { isNeeded } from '../../../console/keys/key-sentences.ts'
 import { phasesOf } from '../../../console/keys/phases.ts'
 import { type RotationStep, RotationStepKind, RotationStepSchema } from '../../../gen/iam/webkey/v2/rotation_pb.js'
 import { type WebKey, WebKeySchema, WebKeyState } from '../../../gen/iam/webkey/v2/web_key_pb.js'
@@ -62,11 +62,6 @@ describe('the life of a key in the console', () => {
     expect(others).toEqual([])
   })
 
-  it('takes a step that is due for one that comes now', () => {
-    const [life] = livesOf([standby], [step(RotationStepKind.ACTIVATE, -HOUR, 's')], { lifetimes, now: NOW })
-    expect(life?.signsAt).toBe(NOW)
-  })
-
   it('is needed until the last token has expired that a replica without the database may have signed', () => {
     const [life] = livesOf([old], [], { lifetimes, now: NOW })
     const end = NOW + 41 * MINUTE + 2000
@@ -87,25 +82,5 @@ describe('the life of a key in the console', () => {
     const { retention } = timesOf({ ...DEFAULT_ROTATION_POLICY, retentionSeconds: 3900 }, limits)
     const long = { keySetCache: 5 * MINUTE, token: HOUR, staleness: 10 * MINUTE }
     expect(neededUntil(NOW, long)).toBe(NOW + retention * 1000)
-  })
-
-  it('waits for the confirmation of its publication before the cache time counts', () => {
-    const unconfirmed = key('u', WebKeyState.INITIAL, { created: -HOUR })
-    const [life] = livesOf([unconfirmed], [], { lifetimes, now: NOW })
-    expect(life?.knownAt).toBe(NOW + 5 * MINUTE)
-    expect(statusOf(life!, NOW)).toBe('its publication is not confirmed yet: verifiers may not know it')
-  })
-
-  it('says until when verifiers may not know a key', () => {
-    const [life] = livesOf([standby], [], { lifetimes, now: NOW })
-    expect(statusOf(life!, NOW)).toMatch(/^verifiers may not know it until \d\d:03$/)
-    expect(statusOf(life!, NOW + 3 * MINUTE)).toBe('verifiers know it: signs when it is activated')
-    expect(statusOf({ ...life!, signsAt: NOW + HOUR }, NOW + 3 * MINUTE)).toBe('ready to sign: verifiers know it')
-  })
-
-  it('has no learning after a key that signed early', () => {
-    const early = key('e', WebKeyState.ACTIVE, { created: -3 * MINUTE, signs: -2 * MINUTE })
-    const [life] = livesOf([early], [], { lifetimes, now: NOW })
-    expect(phasesOf(life!).map(({ kind }) => kind)).toEqual(['learning', 'signing'])
   })
 })

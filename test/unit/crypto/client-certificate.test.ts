@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { createClientCertificateVerifier, parseAuthorities } from '../../../src/crypto/client-certificate.ts'
-import { readDer } from '../../../src/crypto/der.ts'
 import {
   authorityOf,
   type CertificateOptions,
@@ -216,19 +215,5 @@ describe('a file of authorities', () => {
   it('trusts an authority while it is valid', () => {
     const old = authorityOf('old', { notAfter: new Date(Date.now() - 1000) })
     expect(verify(certificateOf({ issuer: old }), [], verifierFor(old)).problem).toContain('no trusted authority')
-  })
-})
-
-describe('DER', () => {
-  it.each([
-    ['a length that is indefinite', '3080'],
-    ['a length that is not in its shortest form', '30810100'],
-    ['a length with a zero before it', '3082008000'],
-    ['a length of four bytes', '308400000001'],
-    ['less than its length', '3002'],
-    ['a tag of two bytes', '1f0100'],
-    ['a tag alone', '30'],
-  ])('is not %s', (_, bytes) => {
-    expect(() => readDer(Buffer.from(bytes, 'hex'))).toThrow()
   })
 })

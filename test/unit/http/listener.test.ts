@@ -148,24 +148,6 @@ describe('a request that its handler does not answer', () => {
 })
 
 describe('closing', () => {
-  /** A handler that answers when the test calls it. */
-  function held(): { handler: Handler; arrived: Promise<void>; release: () => void } {
-    let arrive = () => {}
-    let release = () => {}
-    const arrived = new Promise<void>((resolve) => {
-      arrive = resolve
-    })
-    const released = new Promise<void>((resolve) => {
-      release = resolve
-    })
-    const handler: Handler = async (_req, res) => {
-      arrive()
-      await released
-      res.end('done')
-    }
-    return { handler, arrived, release: () => release() }
-  }
-
   it('does not wait for connections that are idle or had no request', async () => {
     const listener = await start()
     const agent = new Agent({ keepAlive: true })
@@ -178,29 +160,6 @@ describe('closing', () => {
     await listener.close(60_000)
     await gone
     agent.destroy()
-  })
-
-  it.each([
-    ['a head', 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: '],
-    ['a preface', PREFACE.slice(0, 10)],
-    ['a frame', `${PREFACE}\u0000\u0000`],
-  ])('does not wait for the other half of %s', async (_name, half) => {
-    const listener = await start()
-    const socket = await socketTo(listener)
-    socket.write(half, 'latin1')
-    // What was sent has arrived when a later request is answered.
-    await requestOver(sessionTo(listener))
-    await listener.close(600_000)
-  })
-
-  it('aborts responses that take longer than the grace period', async () => {
-    const { handler, arrived } = held()
-    const listener = await start({}, handler)
-    const answer = fetch(listener.url)
-    const failed = expect(answer).rejects.toThrow()
-    await arrived
-    await listener.close(50)
-    await failed
   })
 })
 

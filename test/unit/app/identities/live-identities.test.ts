@@ -183,20 +183,6 @@ describe('the identities in memory', () => {
     expect(identities.recall('b')).toBeUndefined()
   })
 
-  it('are read again up to a limit, those used last first; the others are forgotten', async () => {
-    const instance = new Instance()
-    for (let i = 0; i <= 10_001; i += 1) instance.set(user(`${i}`))
-    const identities = identitiesOf(instance, { maxUsers: 10_002 })
-    await refresh(identities, instance)
-    for (let i = 0; i <= 10_001; i += 1) await identities.find(`${i}`)
-    identities.recall('0')
-    instance.set(user('0', 'renamed'))
-    expect(await refresh(identities, instance)).toHaveLength(10_000)
-    expect(identities.recall('0')).toEqual(user('0', 'renamed'))
-    expect([identities.recall('1'), identities.recall('2')]).toEqual([undefined, undefined])
-    expect(identities.counts.users).toBe(10_000)
-  })
-
   it('do not keep an answer that began before a change and ended after it', async () => {
     const instance = new Instance()
     instance.set(user('a'))

@@ -49,27 +49,6 @@ describe('the last use of a secret', () => {
     expect(written).toEqual([{ one: NOON }])
   })
 
-  it('is kept when it comes during a write', async () => {
-    const { uses, store, written, timers, ring } = start()
-    let finish = () => {}
-    store.behave = () =>
-      new Promise((resolve) => {
-        finish = resolve
-      })
-    uses.note('one', NOON)
-    await ring()
-    uses.note('one', after(60))
-    uses.note('two', after(60))
-    finish()
-    await ring()
-    expect(written).toEqual([{ one: NOON }])
-    expect(timers).toHaveLength(1)
-
-    store.behave = async () => {}
-    await ring()
-    expect(written[1]).toEqual({ one: after(60), two: after(60) })
-  })
-
   it('is tried again a minute after a failure, which is logged', async () => {
     const { uses, store, written, timers, log, ring } = start()
     store.behave = async () => {

@@ -72,17 +72,6 @@ describe('the user of a person', () => {
     expect(planPerson(user, { ...FACTS, instanceRoles: ['IAM_OWNER'] }, AT)).toBe(user)
   })
 
-  it('follows the name and the role, also to none', () => {
-    const renamed = planPerson(user, { ...FACTS, name: 'Bob', instanceRoles: ['IAM_OWNER_VIEWER'] }, AT)
-    expect(renamed).toMatchObject({ name: 'Bob', instanceRoles: ['IAM_OWNER_VIEWER'] })
-    const member = { ...user, managedProjects: new Map([['shop', 'PROJECT_OWNER' as const]]) }
-    expect(planPerson(member, { ...FACTS, instanceRoles: ['IAM_AUDITOR'] }, AT).managedProjects.size).toBe(1)
-    expect(planPerson(member, { ...FACTS, instanceRoles: [] }, AT)).toMatchObject({
-      instanceRoles: [],
-      managedProjects: new Map(),
-    })
-  })
-
   it('is not made for a person without a role, and is not enabled again', () => {
     const refusal = expect.objectContaining({ code: 'sign_in_not_allowed' })
     expect(() => planPerson(undefined, { ...FACTS, instanceRoles: [] }, AT)).toThrow(refusal)

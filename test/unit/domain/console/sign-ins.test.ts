@@ -96,12 +96,6 @@ describe('a session', () => {
     expect(new Set(next.sessions)).toEqual(new Set([theirs, ...others, opened]))
   })
 
-  it('is refused where a thousand of others are open', () => {
-    const full = { ...NONE, sessions: Array.from({ length: 1000 }, (_, index) => session(`${index}`)) }
-    expect(() => signIn(full, 'a')).toThrow(expect.objectContaining({ code: 'console_limit_reached' }))
-    expect(signIn(full, 'a', at(1800)).next.sessions).toHaveLength(1)
-  })
-
   it('of a user of a project replaces the one of a hundred of its users that has been idle longest, and none of others', () => {
     const others = Array.from({ length: 890 }, (_, index) => session(`${index}`, { lastUsedAt: at(-1000) }))
     const ofProject = Array.from({ length: 100 }, (_, index) => session(`p${index}`, { lastUsedAt: at(-index) }))

@@ -55,20 +55,6 @@ describe('making a step', () => {
     expect(plan(kind, keyId, seconds)).toEqual({ steps: [], result: undefined })
   })
 
-  it('activates the next standby if the oldest one cannot be opened', () => {
-    const keys = [activeKeySince('a', at(0)), initialKey('b', at(0)), initialKey('c', at(1))]
-    const activation = (keyId: string) =>
-      planStep(rotationOf(), keys, {
-        wanted: { kind: 'activate', keyId },
-        now: at(30 * DAY),
-        limits,
-        pair: undefined,
-        undecryptable: new Set(['b']),
-      }).result
-    expect(activation('b')).toBeUndefined()
-    expect(activation('c')).toEqual({ kind: 'activate', keyId: 'c' })
-  })
-
   const creation = (
     rotation: Rotation,
     pair: ReturnType<typeof pairOf> | undefined,
@@ -126,14 +112,6 @@ describe('rotating out of turn', () => {
     expect(plan.steps).toEqual([])
   })
 
-  it('can be asked for in the millisecond of an activation, and again after it was done', () => {
-    for (const requestedAt of [null, at(-1)]) {
-      const plan = planRequestedRotation(rotationOf({}, requestedAt), [active], { now: at(0), limits })
-      expect(plan.rotation.requestedAt).toEqual(at(0))
-      expect(nextStep(plan.rotation, [active], limits)?.at.getTime()).toBeLessThanOrEqual(at(0).getTime())
-    }
-  })
-
   it.each([899, 900])('is refused if the standby cannot be opened, known or not yet (%d s)', (now) => {
     const standby = initialKey('b', at(0))
     const ask = (keyId: string) =>
@@ -180,16 +158,6 @@ describe('the schedule', () => {
     const ring = [activeKeySince('a', at(0)), unpublishedKey('b', at(0))]
     const [first] = schedule(rotationOf({}, at(50)), ring, { now: at(60), limits, count: 1 })
     expect(first).toEqual({ at: at(960), step: { kind: 'activate', keyId: 'b' } })
-  })
-
-  it('is empty if nothing happens by itself', () => {
-    const ring = [activeKeySince('a', at(0)), inactiveKeySince('old', at(0))]
-    expect(schedule(rotationOf({ enabled: false }), ring, { now: at(0), limits, count: 10 })).toEqual([])
-  })
-
-  it('has what is overdue now', () => {
-    const [first] = schedule(rotationOf(), [activeKeySince('a', at(0))], { now: at(50 * DAY), limits, count: 1 })
-    expect(first).toEqual({ at: at(50 * DAY), step: { kind: 'create', config: RSA } })
   })
 
   it('is what then happens, whatever the policy and the ring', () => {

@@ -102,28 +102,3 @@ describe('a client that does not read its response', () => {
     expect(reset.payload.readUInt32BE()).not.toBe(constants.NGHTTP2_NO_ERROR)
   })
 })
-
-describe('an HTTP/2 connection', () => {
-  it('stays open for a long response, although nothing is sent', async () => {
-    let release = () => {}
-    const { url } = await start({ idleTimeout: 100, requestTimeout: 100 }, (_req, res) => {
-      res.write('first ')
-      release = () => res.end('last')
-    })
-    const session = connectHttp2(url)
-    const reading = text(session.request({ ':path': '/' }))
-    setTimeout(() => release(), 500)
-    expect(await reading).toBe('first last')
-    session.destroy()
-  })
-
-  it('gets GOAWAY when it has had no request for a while', async () => {
-    const { port } = await start({ idleTimeout: 50 }, answer)
-    const raw = await RawHttp2.connect(port)
-    raw.send(get(1))
-    await raw.closed
-    const goaway = raw.frames.find(({ type }) => type === TYPE.goaway)
-    expect(goaway?.payload.readUInt32BE()).toBe(1)
-    expect(goaway?.payload.readUInt32BE(4)).toBe(constants.NGHTTP2_NO_ERROR)
-  })
-})

@@ -71,29 +71,17 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
     [...STANDARD_SCOPES, 'invoices:read'].join(' '),
   ]
   const oddScopes = [
-    ...['', ' ', ' openid', 'openid ', 'openid  email', 'OpenID', 'admin', 'openid admin', 'invoices:write'],
-    ...['constructor', '__proto__', 'openid\u0000', 'openid\n', '\nopenid', 'openid\temail', 'open"id', 'open\\id'],
-    ...[
-      'öpenid',
-      'openid 🔑',
-      'openid\u00a0email',
-      'x'.repeat(3000),
-      'x'.repeat(20_000),
-      'urn:service:iam:org:project:id::aud',
-    ],
-    ...[audience(clients.foreignProjectId), `${audience(clients.projectId)}:more`, audience('billing'), 'a/b', 'a~b'],
+    ...['', ' openid', 'openid  email', 'OpenID', 'openid admin', '__proto__', 'openid\n', 'open"id', 'openid 🔑'],
+    ...['x'.repeat(20_000), audience(clients.foreignProjectId), `${audience(clients.projectId)}:more`],
   ]
-  const grantTypes = ['', 'authorization_code', 'refresh_token', 'password', 'implicit', 'made-up', 'constructor']
-  const oddGrants = ['CLIENT_CREDENTIALS', 'client_credentials ', '__proto__', 'client_credentials\u0000']
+  const grantTypes = ['', 'authorization_code', 'password', 'made-up', 'CLIENT_CREDENTIALS', '__proto__']
   const clientIds = [
-    ...['', '@', '@billing', userId, `${userId}@`, `${userId}@keyturn`, clientId.toUpperCase(), `${clientId} `],
-    ...[`${clientId}@billing`, "' or 1=1 --@billing", '__proto__', `${'5'.repeat(3000)}@billing`, clients.unknown],
+    ...['', '@billing', userId, `${userId}@keyturn`, clientId.toUpperCase(), `${clientId}@billing`, clients.unknown],
     ...[clients.disabled, clients.withoutGrant, clients.boundOnly],
   ]
-  const secrets = ['', 'wrong', secret.toUpperCase(), `${secret}x`, 'x'.repeat(3000), 'x'.repeat(5000), `${secret} `]
-  const contentTypes = ['application/json', 'text/plain', ';;;', 'application/x-www-form-urlencoded; charset=klingon']
-  const formTypes = ['; charset=iso-8859-1', '; boundary=x', ';', ';  charset=utf-8']
-  const utf8Types = ['; charset=UTF-8', ';charset=utf-8']
+  const secrets = ['', 'wrong', secret.toUpperCase(), `${secret}x`]
+  const contentTypes = ['application/json', ';;;', 'application/x-www-form-urlencoded; charset=klingon']
+  const formTypes = ['; charset=iso-8859-1', '; boundary=x', '; charset=UTF-8']
   const form = 'application/x-www-form-urlencoded'
 
   return [
@@ -162,11 +150,8 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
     header('HTTP Basic with two blanks', authorization.replace(' ', '  ')),
     ...grantedScopes.map((scope) => post(`the scope ${scope}`, { ...own, scope })),
     ...oddScopes.map((scope) => post(`the scope ${JSON.stringify(scope.slice(0, 60))}`, { ...own, scope })),
-    { name: 'a scope with %20', body: `${good}&scope=openid%20email` },
     { name: 'a scope with a wrong percent encoding', body: `${good}&scope=openid%2` },
-    ...[...grantTypes, ...oddGrants].map((grant_type) =>
-      post(`the grant ${JSON.stringify(grant_type)}`, { ...own, grant_type }),
-    ),
+    ...grantTypes.map((grant_type) => post(`the grant ${JSON.stringify(grant_type)}`, { ...own, grant_type })),
     ...Object.keys(own).map((name) =>
       post(
         `no ${name}`,
@@ -226,37 +211,28 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
     ]),
     post('two resources, one of them unknown', [...pairs, ['resource', clients.issuer], ['resource', 'urn:elsewhere']]),
     post('unknown fields twice', [...pairs, ['audience', 'a'], ['audience', 'b']]),
-    { name: 'fields without names', body: `&&${good}&=&==` },
     { name: 'an encoded name', body: good.replace('grant_type', 'grant%5Ftype') },
-    { name: 'a name with a byte order mark', body: `\ufeff${good}` },
-    { name: 'separators only', body: '&&==&=&' },
     { name: 'a thousand fields', body: `${good}${'&x=1'.repeat(997)}` },
     { name: 'a thousand fields and one', body: `${good}${'&x=1'.repeat(998)}` },
     { name: 'the secret again behind a thousand fields', body: `${good}${'&x=1'.repeat(997)}&client_secret=x` },
-    { name: 'the secret again behind a thousand empty fields', body: `${good}${'&'.repeat(998)}client_secret=x` },
-    { name: 'the same without a length', body: `${good}${'&x=1'.repeat(998)}&client_secret=x`, chunked: true },
-    { name: 'a thousand empty fields', body: `${good}${'&'.repeat(997)}` },
     { name: 'an empty form', body: '' },
-    { name: 'an empty form without a length', body: '', chunked: true },
-    { name: 'bytes that are no text', body: new Uint8Array([0, 255, 254, 61, 200]) },
     {
       name: 'bytes that are no text behind a good form',
       body: Buffer.concat([Buffer.from(`${good}&x=`), Buffer.from([255, 254])]),
     },
-    { name: 'a packed form', body: new Uint8Array([31, 139, 8, 0]), headers: { 'content-encoding': 'gzip' } },
     { name: 'a form that says it is packed', body: good, headers: { 'content-encoding': 'gzip' } },
     { name: 'JSON', body: JSON.stringify(own), headers: { 'content-type': 'application/json' } },
     ...contentTypes.map((type) => post(`the content type ${type}`, own, { headers: { 'content-type': type } })),
-    ...[...formTypes, ...utf8Types].map((rest) =>
+    ...formTypes.map((rest) =>
       post(`a form with ${rest}`, own, {
         headers: { 'content-type': form + rest },
       }),
     ),
     post('a form in capitals', own, { headers: { 'content-type': form.toUpperCase() } }),
     post('no content type', own, { headers: { 'content-type': '' } }),
-    ...[4000, 4200, 57 * 1024].map((size) => post(`${size} bytes`, { ...own, scope: 'x'.repeat(size) })),
+    ...[4000, 57 * 1024].map((size) => post(`${size} bytes`, { ...own, scope: 'x'.repeat(size) })),
     post('57 KiB without a length', { ...own, scope: 'x'.repeat(57 * 1024) }, { chunked: true }),
-    ...['text/html', '*/*', 'nonsense'].flatMap((accept) => [
+    ...['text/html', 'nonsense'].flatMap((accept) => [
       post(`accepts ${accept}`, own, { headers: { accept } }),
       post(`accepts ${accept} with a wrong secret`, { ...own, client_secret: 'wrong' }, { headers: { accept } }),
     ]),
