@@ -1,6 +1,4 @@
-/**
- * The audit trail of administration: who did what to which resource, with which outcome.
- */
+/** The audit trail of administration: who did what to which resource, with which outcome. */
 
 /** An action on a resource, and who did it. Never has a secret in it. */
 export interface AuditEntry {
@@ -20,9 +18,7 @@ export interface AuditEntry {
 
 /** Refusals that were dropped from the trail, because of a rate limit or because the database could not be reached. */
 export interface Omission {
-  /** At least 1. */
   readonly count: number
-  /** When the first of them was dropped. */
   readonly since: Date
 }
 
@@ -37,7 +33,6 @@ export interface AuditEvent extends AuditEntry {
   readonly omission: Omission | null
 }
 
-/** Which events to list. All that are set must match. */
 export interface AuditFilter {
   readonly from: Date | null
   /** Exclusive. */
@@ -47,7 +42,6 @@ export interface AuditFilter {
   readonly resource: string | null
 }
 
-/** The actor of a call whose caller did not prove who it is. */
 export const ANONYMOUS = 'anonymous'
 
 /**
@@ -56,7 +50,6 @@ export const ANONYMOUS = 'anonymous'
  */
 export type AuditPosition = string
 
-/** An event, and the position right after it. */
 export interface PositionedEvent {
   readonly event: AuditEvent
   readonly position: AuditPosition

@@ -6,15 +6,13 @@
 import type { TrustedIssuer } from './federation/trusted-issuer.ts'
 import type { FederatedSubject } from './identities/federated-identity.ts'
 
-/** A change of the instance. */
 export interface Revision {
-  /** Counts the changes. It grows, except after a fail-over to a server that lacks the last ones. */
+  /** Grows, except after a fail-over to a server that lacks the last changes. */
   readonly version: number
-  /** When the change was made, by the database's clock. Null if none has been made since that is stored. */
+  /** By the clock of the database. Null: none yet. */
   readonly changedAt: Date | null
 }
 
-/** Whether two are the same change. */
 export function isSameRevision(a: Revision, b: Revision): boolean {
   return a.version === b.version && a.changedAt?.getTime() === b.changedAt?.getTime()
 }

@@ -5,7 +5,6 @@
  * spellings, and a token on a deny list would pass in another spelling.
  */
 
-/** Whole groups, and at the end one of 8 or 16 bits whose rest is zero (RFC 4648 §3.5). */
 const BASE64URL = /^(?:[\w-]{4})*(?:[\w-][AQgw]|[\w-]{2}[AEIMQUYcgkosw048])?$/
 
 /** Whether the text is three parts, each in the canonical spelling of its bytes. */

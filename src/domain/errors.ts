@@ -7,7 +7,6 @@
 /** How long a client should wait when the service cannot answer, in seconds: the same for all protocols. */
 export const RETRY_AFTER_SECONDS = 5
 
-/** The closed list of refusals. A boundary that maps them must name every one. */
 export type DomainErrorCode =
   | 'web_key_not_found'
   | 'web_key_active'
@@ -115,7 +114,6 @@ export class DomainError extends Error {
   }
 }
 
-/** A field that is wrong, and why. */
 export interface RefusedField {
   readonly path: string
   readonly message: string
@@ -146,7 +144,6 @@ export function onStandby(url: string | null): DomainError {
   })
 }
 
-/** The refusal of a look-up when too many wait for the database already. */
 export function databaseBusy(): DomainError {
   return new DomainError('storage_unavailable', 'too many requests are waiting for the database: try again later')
 }

@@ -1,11 +1,8 @@
-/**
- * Response headers that several layers add to before they are sent at once.
- */
+/** Response headers that several layers add to before they are sent at once. */
 
 /** The flat form of Node's `writeHead`: a name, its value, the next name. */
 export type HeaderList = readonly string[]
 
-/** Sets headers one by one, for a response that is sent by code which takes no list. */
 export function setHeaders(response: { setHeader(name: string, value: string): unknown }, headers: HeaderList): void {
   for (let i = 0; i < headers.length; i += 2) response.setHeader(headers[i] as string, headers[i + 1] as string)
 }

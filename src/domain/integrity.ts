@@ -19,7 +19,6 @@ export interface PublicKeyMacs {
   assert<Kind extends keyof CodedRows>(kind: Kind, row: CodedRows[Kind], mac: Uint8Array): void
 }
 
-/** What a code covers, by the kind of its row. */
 export interface CodedRows {
   readonly webKeys: KeyPairFacts
   readonly revokedWebKeys: KeyPairFacts
@@ -35,7 +34,6 @@ interface CredentialFacts {
   readonly userId: string
   readonly credentialId: string
   readonly kind: CredentialKind
-  /** What makes the credential, as it is stored. */
   readonly content: string
 }
 
@@ -46,10 +44,7 @@ export interface Secrets {
   hash(secret: string): Uint8Array
   /** Whether the tag in which it ends proves, without the database, that this instance made it. Constant-time in the tag. */
   isGenuine(secret: string): boolean
-  /**
-   * Whether one of the hashes is that of the secret. Constant-time in the hashes, and an empty list takes as long as a list
-   * of one.
-   */
+  /** Whether one of the hashes is that of the secret. Constant-time in the hashes, and an empty list takes as long as a list of one. */
   matches(secret: string, hashes: readonly Uint8Array[]): boolean
 }
 
@@ -63,13 +58,11 @@ export interface InstanceSecrets {
 
 /** Nonces for DPoP proofs (RFC 9449 §8), the same on all replicas. They are stored nowhere. */
 export interface DpopNonces {
-  /** The nonce to hand out. It changes each minute. */
   current(now: Date): string
   /** Whether this instance handed the nonce out in the last minutes. */
   isValid(nonce: string, now: Date): boolean
 }
 
-/** What can be done with an open integrity key. */
 export interface Integrity {
   readonly publicKeys: PublicKeyMacs
   readonly secrets: InstanceSecrets

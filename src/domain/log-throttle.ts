@@ -1,6 +1,4 @@
-/**
- * A throttle for log lines: each reason is logged at most once a minute.
- */
+/** A throttle for log lines: each reason is logged at most once a minute. */
 
 /** The least time between two lines of a reason, in milliseconds. */
 const EVERY = 60_000

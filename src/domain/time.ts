@@ -1,6 +1,4 @@
-/**
- * Moments, and arithmetic with them.
- */
+/** Moments, and arithmetic with them. */
 
 /** How far the clocks of replicas may be from that of the database, in seconds: a replica whose clock is further from it is not ready. */
 export const MAX_CLOCK_OFFSET_SECONDS = 30

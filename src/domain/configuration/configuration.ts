@@ -12,7 +12,6 @@ import type { Project } from '../identities/project.ts'
 import type { ServiceUser, UserSwitches } from '../identities/service-user.ts'
 import type { RotationPolicy } from '../keys/rotation-policy.ts'
 
-/** The label of a configuration that names none. */
 export const DEFAULT_LABEL = 'default'
 
 /** The most service users of a configuration, which are written under one lock. */
@@ -20,7 +19,6 @@ export const MAX_CONFIGURED_USERS = 5000
 
 export const MAX_CONFIGURED_PROJECTS = 1000
 
-/** What an instance shall be like, or a part of it. */
 export interface Configuration {
   readonly projects: readonly ProjectConfiguration[]
   readonly serviceUsers: readonly ServiceUserConfiguration[]
@@ -36,9 +34,7 @@ export interface ServiceUserConfiguration
     Pick<ServiceUser, 'name' | 'enabled' | 'instanceRoles' | 'tokenLifetimeSeconds'> {
   readonly project: string
   readonly projectRoles: readonly ProjectRoleGrant[]
-  /** Its roles over projects in the API, one for each project. */
   readonly managedProjects: readonly ManagedProjectGrant[]
-  /** Custom scopes of its project. */
   readonly scopes: readonly string[]
   /** Null: a key that cannot be read. */
   readonly publicKeys: readonly (Pick<UserKey, 'publicJwk' | 'expiresAt'> | null)[]
@@ -54,7 +50,6 @@ export interface ProjectRoleGrant {
   readonly roles: readonly string[]
 }
 
-/** A role over one project, by its name. */
 export interface ManagedProjectGrant {
   readonly project: string
   readonly role: ProjectMemberRole
@@ -78,14 +73,12 @@ export type ResourceName =
   | { readonly kind: 'trusted_issuer'; readonly name: string }
   | { readonly kind: 'rotation_policy' }
 
-/** A service user of a configuration, as the instance has it. */
 export interface ConfiguredUser {
   readonly project: string
   readonly name: string
   readonly userId: string
 }
 
-/** Something that cannot be applied. */
 export interface Mistake {
   /** In the JSON form of a configuration, for example `serviceUsers[3].publicKeys[0]`. Empty: the whole configuration. */
   readonly path: string

@@ -1,6 +1,4 @@
-/**
- * What a configuration decides about a resource, as a list of facts in words. Two states of a resource differ if their facts do.
- */
+/** What a configuration decides about a resource, as a list of facts in words. Two states of a resource differ if their facts do. */
 import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
 import { credentialsOf, type NewCredential, type UserKey } from '../identities/credential.ts'
 import type { Project } from '../identities/project.ts'
@@ -29,7 +27,6 @@ interface Fact {
   readonly isItem: boolean
 }
 
-/** One difference. Empty words: nothing. */
 export interface FieldDifference {
   readonly field: string
   readonly before: string
@@ -42,7 +39,6 @@ export interface FieldDifference {
 export interface Names {
   readonly projects: ReadonlyMap<string, string>
   readonly issuers: ReadonlyMap<string, string>
-  /** The thumbprint of a public key (RFC 7638). */
   readonly thumbprintOf: (jwk: UserKey['publicJwk']) => string
 }
 
@@ -129,7 +125,6 @@ export function policyFacts(policy: RotationPolicy): readonly Fact[] {
   ]
 }
 
-/** A credential that a configuration has, and its end. */
 export function credentialInWords(credential: ConfiguredCredential, names: Names): string {
   const { expiresAt } = credential
   const end = expiresAt === null ? [] : [`until ${expiresAt.toISOString()}`]
@@ -153,7 +148,6 @@ function partsInWords(credential: ConfiguredCredential, names: Names): readonly 
   }
 }
 
-/** A public key and its other members. */
 function keyInWords(publicJwk: UserKey['publicJwk'], { thumbprintOf }: Pick<Names, 'thumbprintOf'>): readonly string[] {
   const { kid, alg } = publicJwk
   return [

@@ -1,6 +1,4 @@
-/**
- * An instance as a configuration, which applied to it makes no difference.
- */
+/** An instance as a configuration, which applied to it makes no difference. */
 
 import { DomainError } from '../errors.ts'
 import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
@@ -25,18 +23,12 @@ export interface ExportedState {
   readonly policy: RotationPolicy | null
 }
 
-/** The names of what users refer to, by id. */
 interface References {
   readonly projects: ReadonlyMap<string, string>
   readonly issuers: ReadonlyMap<string, string>
 }
 
-/**
- * Everything in order. Credentials that have expired are left out.
- *
- * @param options.clock The time now.
- * @throws {DomainError} `user_name_not_unique`; `configuration_too_large`.
- */
+/** In order, without expired credentials. @throws {DomainError} `user_name_not_unique`; `configuration_too_large`. */
 export function toConfiguration(
   { projects, users, trustedIssuers, policy }: ExportedState,
   { clock, ...references }: References & { readonly clock: Date },

@@ -15,7 +15,6 @@ import { type ConfiguredState, isPruned, type PlannedChange, type Planning } fro
 export interface PlannedProjects {
   /** Those that exist then, by name. */
   readonly byName: ReadonlyMap<string, Project>
-  /** The names of all that exist before or then, by id. */
   readonly names: ReadonlyMap<string, string>
   readonly changes: readonly PlannedChange[]
   /** The projects of the configuration by name. What a rule refused of them is not in `byName`, and is a mistake already. */

@@ -1,6 +1,4 @@
-/**
- * The service users of a plan, with their grants. Their credentials are in `plan-credentials.ts`.
- */
+/** The service users of a plan, with their grants and credentials. */
 
 import { parseCertificateValue } from '../identities/client-certificate.ts'
 import { addCredential, credentialsOf, isLive, removeCredential } from '../identities/credential.ts'
@@ -35,7 +33,6 @@ export interface Surroundings {
   readonly issuers: Pick<PlannedIssuers, 'next' | 'refused'>
 }
 
-/** With the names of what users refer to. */
 export interface NamedSurroundings extends Surroundings {
   readonly names: Names
 }
@@ -47,7 +44,6 @@ export interface PlannedUsers {
 
 export interface WantedUser {
   readonly wanted: ServiceUserConfiguration
-  /** Where it is. */
   readonly path: string
 }
 

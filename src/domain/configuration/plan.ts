@@ -1,6 +1,4 @@
-/**
- * Plans how an instance gets to what a configuration describes. The rules are those of single changes, whose functions are called.
- */
+/** Plans how an instance gets to what a configuration describes. The rules are those of single changes, whose functions are called. */
 import {
   addIssuer,
   editIssuer,
@@ -26,14 +24,11 @@ import { differencesOf, type FieldDifference, issuerFacts, type Names, policyFac
 import { planProjects } from './plan-projects.ts'
 import { planUsers } from './plan-users.ts'
 
-/** The part of an instance that a configuration is about. */
 export interface ConfiguredState {
   readonly version: number
   /** Those that are named, those that users of the configuration refer to, and those with the label. */
   readonly projects: readonly Project[]
-  /** Those that are named, and those with the label. */
   readonly users: readonly ServiceUser[]
-  /** All. */
   readonly trustedIssuers: readonly TrustedIssuer[]
   readonly policy: RotationPolicy
   /** Of projects, users and trusted issuers, by id. What has none is left out. */
@@ -44,26 +39,19 @@ export interface ConfiguredState {
   readonly otherUsers: ReadonlyMap<string, number>
   /** What users that are not among `users` have, and lose with it. */
   readonly otherHolders: OtherHolders
-  /** The project that has each audience of the configuration, by its id. */
   readonly audiences: ReadonlyMap<string, string>
 }
 
 /** How many users have something, by its id; those that are not among the users of a state. What none has is left out. */
 export interface OtherHolders {
-  /** Of a role of a project. */
   readonly roles: ReadonlyMap<string, ReadonlyMap<string, number>>
-  /** Of a custom scope of a project. */
   readonly scopes: ReadonlyMap<string, ReadonlyMap<string, number>>
-  /** Of any role in a project or over it. */
   readonly projects: ReadonlyMap<string, number>
-  /** Of an identity of a trusted issuer. */
   readonly trustedIssuers: ReadonlyMap<string, number>
 }
 
-/** How to apply a configuration, and the limits of the instance. */
 export interface PlanOptions {
   readonly label: string
-  /** Whether what has the label and is not in the configuration is deleted. */
   readonly prune: boolean
   /** Whether what has another label is taken over. */
   readonly takeOver: boolean
@@ -71,7 +59,6 @@ export interface PlanOptions {
   readonly issuer: string
   /** The limits of the rotation policy. Its lifetime of tokens limits that of a user too. */
   readonly limits: RotationLimits
-  /** A new random UUID. */
   readonly newId: () => string
   readonly thumbprintOf: Names['thumbprintOf']
 }
@@ -94,24 +81,20 @@ export type PlannedChange = {
   | { readonly kind: 'rotation_policy'; readonly before: RotationPolicy; readonly next: RotationPolicy }
 )
 
-/** A resource that gets the label. */
 export interface TakenOver {
   readonly name: ResourceName
   readonly id: string
 }
 
-/** The difference between an instance and a configuration. */
 export interface ConfigurationPlan {
   readonly version: number
   readonly changes: readonly PlannedChange[]
   /** What exists and gets the label. What is created gets it too. */
   readonly takenOver: readonly TakenOver[]
   readonly trustedIssuers: readonly TrustedIssuer[]
-  /** In the order of the configuration. */
   readonly users: readonly ConfiguredUser[]
 }
 
-/** What the parts of a plan share. */
 export interface Planning {
   readonly state: ConfiguredState
   readonly options: PlanOptions
@@ -120,11 +103,7 @@ export interface Planning {
   readonly claim: (path: string, name: ResourceName, id: string) => void
 }
 
-/**
- * The plan, or all mistakes of the configuration.
- *
- * @param known Mistakes that were found before.
- */
+/** @param known Mistakes that were found before. */
 export function planConfiguration(
   configuration: Configuration,
   state: ConfiguredState,
@@ -161,7 +140,6 @@ export function planConfiguration(
   return { kind: 'plan', plan: { version, changes, takenOver, trustedIssuers: issuers.next, users: users.configured } }
 }
 
-/** Whether a resource that is not in the configuration is deleted. */
 export function isPruned({ state, options }: Planning, id: string): boolean {
   return options.prune && state.labels.get(id) === options.label
 }

@@ -10,9 +10,7 @@ import { createServiceUser, type NewServiceUser, type ServiceUser } from '../ide
 
 /** What an ID token says about a person (OpenID Connect Core §2), once it has been verified. */
 export interface Person {
-  /** The `iss`. */
   readonly issuer: string
-  /** The `sub`. */
   readonly subject: string
   readonly claims: Readonly<Record<string, unknown>>
 }
@@ -27,7 +25,6 @@ export interface RoleRule {
   readonly values: readonly string[]
 }
 
-/** The greatest length of a user's name. */
 const MAX_NAME_LENGTH = 200
 
 /** The claims that may name a person, the best first (OpenID Connect Core §5.1). */
@@ -55,8 +52,7 @@ export function nameOf({ claims, subject }: Pick<Person, 'claims' | 'subject'>):
 }
 
 /**
- * The user of a person with the roles that the person has now. A person who has lost all of them loses those of the user too, also those
- * over projects, which only people with another role can use.
+ * The user with the roles of today. Who has lost all of them loses those over projects too.
  *
  * @param before Undefined at the first sign-in.
  * @throws {DomainError} `sign_in_not_allowed` for a person without a role who has no user, and for a disabled user.
@@ -81,7 +77,6 @@ export function planPerson(
   return { ...user, name: facts.name, instanceRoles, managedProjects }
 }
 
-/** The refusal of a person whom the provider knows, and who may not sign in here. */
 export function notAllowed(): DomainError {
   return new DomainError('sign_in_not_allowed', 'you may not sign in here: ask an administrator of Keyturn for access')
 }

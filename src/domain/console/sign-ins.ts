@@ -1,6 +1,4 @@
-/**
- * Sign-in links and sessions of the console, with their limits and their end. What a session may do is what its user may do.
- */
+/** Sign-in links and sessions of the console, with their limits and their end. What a session may do is what its user may do. */
 import { DomainError } from '../errors.ts'
 import { isOpen, type SessionOrigin } from '../identities/authority.ts'
 import type { ServiceUser } from '../identities/service-user.ts'
@@ -8,7 +6,6 @@ import { after, earliest } from '../time.ts'
 import { notAllowed } from './person.ts'
 
 const LINK_LIFETIME_SECONDS = 60
-/** How long a session may live, in seconds. */
 export const SESSION_LIFETIME_SECONDS = 8 * 3600
 
 /** How exactly the last use of a session is known, in seconds: so a session may end this much before it has been idle for too long. */
@@ -23,7 +20,6 @@ const MAX_OF_PROJECT = 100
 /** Of all users with a role over the instance, and of all others: these are refused. */
 const MAX = 1000
 
-/** A link that opens one session. */
 export interface SignInLink {
   /** Of its code, which is stored nowhere. */
   readonly hash: Uint8Array
@@ -56,7 +52,6 @@ export interface Sessions {
   readonly unreadable: readonly UnreadableSession[]
 }
 
-/** All links and sessions of an instance. */
 export interface SignIns extends Sessions {
   readonly links: readonly SignInLink[]
   /** Those who have a link or a session, and the one who asks for one, by their ids. */
@@ -66,14 +61,12 @@ export interface SignIns extends Sessions {
 /** What signing in depends on of a user. */
 export type SignInUser = Pick<ServiceUser, 'enabled' | 'projectId' | 'instanceRoles'>
 
-/** A new session, and the sessions that had to give way to it. */
 interface OpenedNow {
   readonly next: SignIns
   readonly session: ConsoleSession
   readonly replaced: readonly ConsoleSession[]
 }
 
-/** What is known about a session before it begins. */
 export type NewSession = Pick<ConsoleSession, 'sessionId' | 'hash' | 'clientAddress' | 'userId' | 'origin'>
 
 function openSignIns({ links, sessions, ...others }: SignIns, clock: Date): SignIns {
@@ -97,12 +90,7 @@ export function addLink(
   return { next: { ...open, links: [...kept, link] }, link }
 }
 
-/**
- * Opens a session with a link, which is used up by that.
- *
- * @param linkHash The hash of the link's code.
- * @throws {DomainError} `sign_in_link_invalid` if there is no such link, any more or yet; `console_limit_reached`.
- */
+/** Uses up the link. @throws {DomainError} `sign_in_link_invalid` if there is no such link, any more or yet; `console_limit_reached`. */
 export function openSession(
   signIns: SignIns,
   linkHash: Uint8Array,
@@ -116,17 +104,12 @@ export function openSession(
   return { ...opened, next: { ...opened.next, links: open.links.filter((other) => other !== link) } }
 }
 
-/**
- * Opens a session of a user who has been proved otherwise. A user who is disabled has no links, so only this way of signing in asks.
- *
- * @throws {DomainError} `sign_in_not_allowed`; `console_limit_reached`.
- */
+/** For a user who has been proved otherwise. @throws {DomainError} `sign_in_not_allowed`; `console_limit_reached`. */
 export function openSessionOf(signIns: SignIns, facts: NewSession & { readonly clock: Date }): OpenedNow {
   if (signIns.users.get(facts.userId)?.enabled !== true) throw notAllowed()
   return openSessionFor(signIns, facts)
 }
 
-/** @throws {DomainError} `console_limit_reached`. */
 function openSessionFor(signIns: SignIns, { clock, ...facts }: NewSession & { readonly clock: Date }): OpenedNow {
   const open = openSignIns(signIns, clock)
   const expiresAt = endOf(facts.origin, clock, SESSION_LIFETIME_SECONDS)
@@ -158,7 +141,6 @@ export function invalidLink(): DomainError {
   )
 }
 
-/** No later than the end of what it comes from. */
 function endOf(origin: SessionOrigin, clock: Date, lifetimeSeconds: number): Date {
   const end = after(clock, lifetimeSeconds)
   return origin.kind === 'openid_provider' ? end : earliest(end, origin.expiresAt)
@@ -209,14 +191,12 @@ export const CONSOLE_PATH = '/console/'
 
 export const SESSION_PATH = '/console/session'
 
-/** Where a browser is sent to an OpenID provider, and where it comes back. */
 export const SIGN_IN_PATH = '/console/sign-in'
 export const CALLBACK_PATH = '/console/callback'
 
 /** What the paths of RPCs are behind, without a slash at its end. */
 export const CONSOLE_API = '/console/api'
 
-/** Whether a path, without its query, belongs to the console. */
 export function isConsolePath(path: string): boolean {
   return path.startsWith(CONSOLE_PATH) || path === '/console'
 }

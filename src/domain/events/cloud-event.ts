@@ -1,17 +1,12 @@
-/**
- * An audit event as a CloudEvent (CloudEvents 1.0, JSON event format), which is what leaves Keyturn.
- */
+/** An audit event as a CloudEvent (CloudEvents 1.0, JSON event format), which is what leaves Keyturn. */
 import type { AuditEvent, Omission } from '../audit.ts'
 
-/** The media type of one event in structured mode. */
 export const CLOUD_EVENT_TYPE = 'application/cloudevents+json; charset=utf-8'
 
-/** The attributes that Keyturn sets. */
 export interface CloudEvent {
   readonly specversion: '1.0'
   /** The id of the audit event. With `source` it is unique. */
   readonly id: string
-  /** The issuer. */
   readonly source: string
   readonly type: string
   /** Left out if the event is about no resource: the attribute must not be empty. */
@@ -29,7 +24,6 @@ export function eventTypeOf(action: string): string {
   return PREFIX + action.replaceAll('/', '.')
 }
 
-/** @param issuer The source. */
 export function toCloudEvent(event: AuditEvent, issuer: string): CloudEvent {
   const { eventId, at, action, resource } = event
   return {

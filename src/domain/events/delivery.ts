@@ -1,8 +1,6 @@
 /**
- * The delivery of events to one webhook: in order, one at a time, at least once. When an attempt is due, and what becomes of it.
- *
- * The event at the head of the queue is tried until it is delivered or given up, and holds back those after it. The queue itself is the
- * audit trail after a position.
+ * The delivery of events to one webhook: in order, one at a time, at least once. The event at the head of the queue, which is the audit trail after a
+ * position, is tried until it is delivered or given up, and holds back those after it.
  */
 import type { AuditPosition } from '../audit.ts'
 import { after, type Backoff, backoffMillis } from '../time.ts'
@@ -19,13 +17,11 @@ export interface Delivery {
   readonly lastSuccessAt: Date | null
   /** Why an attempt failed last, in words for the operator. */
   readonly lastFailure: { readonly reason: string; readonly at: Date } | null
-  /** Events that were given up, since the webhook was made. */
   readonly givenUp: number
   /** Events that the retention of the audit trail has deleted before they were delivered. */
   readonly expired: number
 }
 
-/** Permission to deliver, for a time. */
 export interface Lease {
   readonly id: string
   readonly until: Date
@@ -34,7 +30,6 @@ export interface Lease {
 export interface FailingEvent {
   readonly eventId: string
   readonly eventAt: Date
-  /** Attempts that failed. */
   readonly failures: number
   readonly since: Date
   /** Since when the receiver rejects the event itself, without another outcome in between. */
@@ -50,7 +45,6 @@ export type DeliveryOutcome =
   | { readonly kind: 'rejected'; readonly reason: string }
   /** Nothing would be delivered now. The receiver may say for how long (`Retry-After`), in seconds. */
   | { readonly kind: 'unavailable'; readonly reason: string; readonly retryAfterSeconds?: number | undefined }
-  /** The receiver wants no more events. */
   | { readonly kind: 'gone'; readonly reason: string }
 
 /** How many waiting events are counted, so that a long queue is not read whole. */
@@ -59,7 +53,6 @@ export const MAX_COUNTED = 1000
 /** A lease is renewed after each attempt, which is shorter. Events wait so long when a process is killed that delivers. */
 const LEASE_SECONDS = 30
 
-/** How far the clocks of two replicas may differ, in seconds. */
 const MAX_AHEAD_SECONDS = 30
 
 /** The longest is how late a receiver that is back learns it. */
@@ -97,7 +90,6 @@ export function outcomeOf(status: number, retryAfterSeconds?: number): DeliveryO
   return { kind: REJECTIONS.includes(status) ? 'rejected' : 'unavailable', reason }
 }
 
-/** The delivery of a new webhook. */
 export function deliveryFrom(position: AuditPosition): Delivery {
   return {
     position,
@@ -116,19 +108,16 @@ export function resumed(delivery: Delivery): Delivery {
   return { ...delivery, lease: null, nextAttemptAt: null, failing: null }
 }
 
-/** Whether a process may begin to deliver. */
 export function isDue({ lease, nextAttemptAt }: Delivery, now: Date): boolean {
   return hasPassed(lease?.until, LEASE_SECONDS, now) && hasPassed(nextAttemptAt, MAX_RETRY_AFTER_SECONDS, now)
 }
 
-/** @param id Unique. */
 export function leased(delivery: Delivery, id: string, now: Date): Delivery {
   return { ...delivery, lease: { id, until: after(now, LEASE_SECONDS) } }
 }
 
 export interface Attempt {
   readonly event: { readonly eventId: string; readonly at: Date }
-  /** After the event. */
   readonly position: AuditPosition
   readonly outcome: DeliveryOutcome
   readonly waiting: number
@@ -164,7 +153,6 @@ function waitAfter(failures: number, { outcome, random }: Attempt): number {
   )
 }
 
-/** Past an event. */
 function passed(delivery: Delivery, position: AuditPosition): Delivery {
   return { ...delivery, position, failing: null, nextAttemptAt: null }
 }

@@ -1,6 +1,4 @@
-/**
- * Webhooks: where events are sent, which of them, and the legal changes. How sending goes is in `delivery.ts`.
- */
+/** Webhooks: where events are sent, which of them, and the legal changes. How sending goes is in `delivery.ts`. */
 import type { AuditEvent, AuditPosition } from '../audit.ts'
 import { DomainError } from '../errors.ts'
 import { after, type ChangeMoment } from '../time.ts'
@@ -10,10 +8,8 @@ import { type Delivery, deliveryFrom, resumed } from './delivery.ts'
 /** Each is a request at a time, and a row that every replica reads once a second. */
 const MAX_WEBHOOKS = 20
 
-/** Where events are sent. */
 export interface Webhook {
   readonly webhookId: string
-  /** Unique in the instance. */
   readonly name: string
   /** https. May have a secret of the receiver in it. */
   readonly url: string
@@ -32,7 +28,6 @@ export interface Webhook {
 /** An administrator has disabled it, or the receiver has answered 410 Gone. */
 export type Disabled = 'by_administrator' | 'gone'
 
-/** Which events are sent. An empty list stands for all. An event must match both. */
 export interface EventFilter {
   /** Types; with `.*` at the end, all that begin so. */
   readonly types: readonly string[]
@@ -40,17 +35,14 @@ export interface EventFilter {
   readonly resources: readonly string[]
 }
 
-/** Sealed signing secrets. */
 export interface WebhookSecrets {
   readonly current: string
   /** The one before, which still signs besides. */
   readonly previous: { readonly sealed: string; readonly expiresAt: Date } | null
 }
 
-/** What an administrator decides. */
 export type WebhookSettings = Pick<Webhook, 'name' | 'url' | 'caCertificates' | 'filter'>
 
-/** What an administrator can change. What is left out stays. */
 export type WebhookEdit = Partial<
   Omit<WebhookSettings, 'filter'> & { readonly filter: Partial<EventFilter>; readonly enabled: boolean }
 >
@@ -58,7 +50,6 @@ export type WebhookEdit = Partial<
 export type NewWebhook = WebhookSettings & {
   readonly webhookId: string
   readonly sealedSecret: string
-  /** Events after it are sent. */
   readonly position: AuditPosition
 }
 
@@ -87,9 +78,8 @@ export function addWebhook(
 }
 
 /**
- * A webhook that is edited, or enabled again, is tried at once, from the event on at which it was.
+ * It is tried at once, from the event on at which it was. The same list: nothing changes.
  *
- * @returns The same list if nothing changes.
  * @throws {DomainError} `webhook_not_found`; `webhook_name_taken`.
  */
 export function editWebhook(
@@ -105,23 +95,14 @@ export function editWebhook(
   return replaced(webhooks, before, { ...next, delivery: resumed(before.delivery) })
 }
 
-/**
- * After a receiver has said that it is gone.
- *
- * @param lease With which it was asked. Without it, the webhook may be another one by now.
- * @returns The same list if the webhook is gone, disabled, or not held with this lease any more.
- */
+/** After a receiver has said that it is gone. @param lease With which it was asked; without it, the webhook may be another one by now. */
 export function disableGone(webhooks: readonly Webhook[], webhookId: string, lease: string): readonly Webhook[] {
   const before = webhooks.find((webhook) => webhook.webhookId === webhookId)
   if (before === undefined || before.disabled !== null || before.delivery.lease?.id !== lease) return webhooks
   return replaced(webhooks, before, { ...before, disabled: 'gone', delivery: resumed(before.delivery) })
 }
 
-/**
- * Replaces the signing secret. The one before signs besides for so long; one before that ends. A delivery under way begins again with it.
- *
- * @throws {DomainError} `webhook_not_found`.
- */
+/** The secret before signs besides for so long; one before that ends. @throws {DomainError} `webhook_not_found`. */
 export function rotateSecret(
   webhooks: readonly Webhook[],
   webhookId: string,
@@ -144,7 +125,6 @@ export function noteTest(webhooks: readonly Webhook[], webhookId: string, at: Da
   return replaced(webhooks, before, { ...before, testedAt: at })
 }
 
-/** The sealed secrets that sign at a time, the newest first. */
 export function signingSecrets({ current, previous }: WebhookSecrets, at: Date): readonly string[] {
   return previous === null || at >= previous.expiresAt ? [current] : [current, previous.sealed]
 }

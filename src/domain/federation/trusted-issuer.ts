@@ -13,10 +13,8 @@ const MAX_ISSUERS = 50
 /** That of projected tokens of Kubernetes unless their pod asks for another one. */
 export const DEFAULT_MAX_LIFETIME_SECONDS = 3600
 
-/** The scheme of SPIFFE IDs and trust domains (SPIFFE-ID §2). */
 const SPIFFE = 'spiffe://'
 
-/** An issuer whose JWTs are believed. */
 export interface TrustedIssuer {
   readonly issuerId: string
   /** The exact `iss` of its JWTs, or `spiffe://<trust domain>`. */
@@ -27,7 +25,6 @@ export interface TrustedIssuer {
   readonly createdAt: Date
 }
 
-/** What an administrator can change of an issuer. Those that are left out stay. */
 export type IssuerEdit = Partial<Pick<TrustedIssuer, 'keys' | 'algorithms' | 'maxLifetimeSeconds'>>
 
 /** The facts of a new issuer. Empty algorithms and a lifetime of 0 stand for the defaults. */
@@ -35,7 +32,7 @@ export type NewIssuer = Omit<TrustedIssuer, 'createdAt'>
 
 /**
  * @param own The issuer of this service, whose tokens could renew themselves and outlive their revocation.
- * @throws {DomainError} `trusted_issuer_invalid` for `own`, also in another spelling, and for keys that cannot be fetched as it is asked;
+ * @throws {DomainError} `trusted_issuer_invalid` for `own`, also in another spelling, and for keys that cannot be fetched;
  * `trusted_issuer_taken`; `trusted_issuer_limit_reached`.
  */
 export function addIssuer(
@@ -81,7 +78,6 @@ export function removeIssuer(issuers: readonly TrustedIssuer[], issuerId: string
   return issuers.filter((issuer) => issuer !== gone)
 }
 
-/** The issuer with this id. @throws {DomainError} `trusted_issuer_not_found`. */
 export function existingIssuer(issuers: readonly TrustedIssuer[], issuerId: string): TrustedIssuer {
   const issuer = issuers.find((candidate) => candidate.issuerId === issuerId)
   if (issuer === undefined) throw new DomainError('trusted_issuer_not_found', 'there is no such trusted issuer')
@@ -130,19 +126,15 @@ function withDefaults<Facts extends Pick<TrustedIssuer, 'algorithms' | 'maxLifet
   }
 }
 
-/** A public key of an issuer, with `kid` and `alg` if it has them. */
 export type IssuerKey = PublicJwk & { readonly kid?: string; readonly alg?: string }
 
-/** The keys of an issuer, as an administrator sets them. */
 export type IssuerKeys = GivenKeys | { readonly kind: 'fetched'; readonly source: KeySource }
 
-/** Keys that only an administrator changes. */
 export interface GivenKeys {
   readonly kind: 'given'
   readonly keys: readonly IssuerKey[]
 }
 
-/** Where keys are fetched from, and what is trusted for it. */
 export interface KeySource {
   /** The JWKS that the issuer names in its discovery document; the JWKS at a URL; the bundle of a SPIFFE trust domain at a URL. */
   readonly kind: 'discovery' | 'jwks_url' | 'spiffe_bundle_url'
@@ -154,7 +146,6 @@ export interface KeySource {
   readonly maxStalenessSeconds: number
 }
 
-/** What this process knows of keys that are fetched. */
 export interface FetchedKeys {
   /** As they were last fetched. Empty: never. */
   readonly keys: readonly IssuerKey[]
@@ -168,7 +159,6 @@ export interface FetchedKeys {
 /** An issuer that is away for a day keeps working by default. */
 export const DEFAULT_MAX_STALENESS_SECONDS = 86_400
 
-/** Whether two sets have the same keys, in whatever order. */
 export function isSameSet(before: readonly IssuerKey[], after: readonly IssuerKey[]): boolean {
   return canonical(before) === canonical(after)
 }

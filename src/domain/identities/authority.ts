@@ -1,7 +1,6 @@
 /**
- * The right to make a call or a change. It rests on the user, the permission, and the credential that proved the user. Each of
- * them can be revoked during a call, so the right is checked after the headers of a request, after its body, and under the lock
- * of the change.
+ * The right to make a call or a change. It rests on the user, the permission and the credential, each of which can be revoked during a call: so it is checked
+ * after the headers of a request, after its body, and under the lock of the change.
  */
 import type { AuditEntry } from '../audit.ts'
 import { DomainError } from '../errors.ts'
@@ -14,17 +13,14 @@ import type { ServiceUser } from './service-user.ts'
 import type { TokenBinding } from './token-binding.ts'
 import { isRevoked, type RevokedToken } from './token-revocation.ts'
 
-/** An access token that a caller has proved itself with. */
 interface AccessTokenCredential {
   readonly kind: 'access_token'
-  /** The web key that signed it. */
   readonly keyId: string
   /** The `jti`. */
   readonly tokenId: string
   readonly expiresAt: Date
 }
 
-/** A personal access token that a caller has proved itself with. */
 interface PersonalAccessTokenCredential {
   readonly kind: 'personal_access_token'
   readonly tokenId: string
@@ -46,12 +42,10 @@ export interface SessionDates {
   readonly lastUsedAt: Date
 }
 
-/** Whether a session has not ended. */
 export function isOpen({ expiresAt, lastUsedAt }: SessionDates, now: Date): boolean {
   return now < expiresAt && now < after(lastUsedAt, SESSION_IDLE_SECONDS)
 }
 
-/** A session of the console that a caller has proved itself with. */
 interface ConsoleSessionCredential {
   readonly kind: 'console_session'
   readonly sessionId: string
@@ -62,7 +56,6 @@ interface ConsoleSessionCredential {
 export type Credential = AccessTokenCredential | PersonalAccessTokenCredential | ConsoleSessionCredential
 
 export interface VerifiedAccessToken {
-  /** The user id. */
   readonly subject: string
   readonly credential: AccessTokenCredential
   /** What the caller must have besides the token; null: nothing. */
@@ -74,11 +67,9 @@ export interface IssuedAccessToken extends VerifiedAccessToken {
   readonly claims: Readonly<Record<string, unknown>>
 }
 
-/** The right of a user to one call. */
 export interface UserAuthority {
   readonly kind: 'user'
   readonly userId: string
-  /** The one that the called method requires. */
   readonly permission: Permission
   /** What the permission was over when the right was checked last: what the caller may see. A change looks it up again. */
   readonly reach: Reach
@@ -122,9 +113,7 @@ export interface CallingUser extends RoleHolder, Pick<ServiceUser, 'enabled' | '
   readonly credentials: readonly Pick<UserCredential, 'kind' | 'credentialId' | 'expiresAt'>[]
 }
 
-/** What is known when a right is checked. */
 export interface AuthorityFacts<User extends CallingUser = CallingUser> {
-  /** Undefined if there is no such user. */
   readonly user: User | undefined
   /** The web keys that are published; at least the one that signed the access token, if it is. */
   readonly ring: readonly Pick<WebKey, 'keyId'>[]
@@ -134,10 +123,8 @@ export interface AuthorityFacts<User extends CallingUser = CallingUser> {
 }
 
 /**
- * Checks that a right still holds: the user is there and enabled and has the permission over anything, the
- * credential has neither been taken away or revoked nor expired, and the web key of an access token is still published.
+ * The user and what the permission is over, if the right still holds.
  *
- * @returns The user, and what the permission is over now.
  * @throws {DomainError} `token_invalid`; `console_session_invalid`; `permission_missing`.
  */
 export function assertAuthorized(
@@ -149,8 +136,7 @@ export function assertAuthorized(
 }
 
 /**
- * The user, if it exists, is enabled, and the credential is still live. That the credential belongs to the user must have been
- * proved before.
+ * The user, whom the credential must have been proved to belong to, if it is enabled and the credential live.
  *
  * @throws {DomainError} `token_invalid`; `console_session_invalid`.
  */

@@ -11,9 +11,7 @@ import { lackedPermission, permissionMissing, type RoleHolder, reachesProject, r
 import type { ServiceUser } from './service-user.ts'
 
 export interface ChangeRight {
-  /** The caller, with the roles that it has now. */
   readonly holder: RoleHolder
-  /** The one that the called method requires. */
   readonly permission: Permission
 }
 
@@ -29,11 +27,7 @@ export function assertOverInstance({ holder, permission }: ChangeRight): void {
   if (!allows(holder.instanceRoles, permission)) throw permissionMissing(permission)
 }
 
-/**
- * The project that is to be changed, as the caller finds it: undefined also if it may not see it.
- *
- * @throws {DomainError} `permission_missing` if it may only see it.
- */
+/** The project as the caller finds it: undefined also if it may not see it. @throws {DomainError} `permission_missing` if it may only see it. */
 export function changeableProject(
   { holder, permission }: ChangeRight,
   project: Project | undefined,
@@ -55,13 +49,11 @@ export function changeableUser(
 }
 
 /**
- * Checks a change of a user that the caller may change at all (`changeableUser`): grants of another project need the permission over that
- * project too, the caller gets hold of no permission that it does not have, and a user that is reached only by itself keeps to the rules of
- * self service.
+ * Grants of another project need the permission over that project too, the caller gets hold of no permission that it does not have, and a user
+ * that is reached only by itself keeps to the rules of self service.
  *
- * @param clock The time now, by which secrets expire.
- * @throws {DomainError} `project_not_found`, `project_role_not_found`, `permission_missing`, `permission_not_held`,
- * `client_secret_missing`, `expiration_too_late`.
+ * @throws {DomainError} `project_not_found`, `project_role_not_found`, `permission_missing`, `permission_not_held`, `client_secret_missing`,
+ * `expiration_too_late`.
  */
 export function assertMayChangeUser(right: ChangeRight, change: UserChange, clock: Date): void {
   const { before, next } = change
@@ -109,11 +101,7 @@ function assertReachesProject(
   throw isVisible ? permissionMissing(permission) : notFound()
 }
 
-/**
- * Refuses privilege escalation: to grant a permission that the caller does not have, or to make a credential of a user who has one.
- *
- * @throws {DomainError} `permission_not_held`.
- */
+/** Refuses privilege escalation, also by a credential of a user who has more. @throws {DomainError} `permission_not_held`. */
 function assertHoldsAll(holder: RoleHolder, user: ServiceUser): void {
   const permission = lackedPermission(holder, user)
   if (permission === undefined) return
@@ -124,16 +112,11 @@ function assertHoldsAll(holder: RoleHolder, user: ServiceUser): void {
   )
 }
 
-/** Whether the caller reaches the user by no role. */
 function isSelfService({ holder, permission }: ChangeRight, { projectId }: ServiceUser): boolean {
   return !reachesProject(reachOf(holder, permission), projectId)
 }
 
-/**
- * The secrets that a user generates for itself: a token that was stolen must not become more than a secret that the user has anyway.
- *
- * @throws {DomainError} `client_secret_missing`; `expiration_too_late`.
- */
+/** A token that was stolen must not become more than a secret that the user has anyway. @throws {DomainError} as above. */
 function assertOwnSecrets(before: ServiceUser, next: ServiceUser, clock: Date): void {
   const known = new Set(before.credentials.map(({ credentialId }) => credentialId))
   const added = credentialsOf(next, 'client_secret').filter(({ credentialId }) => !known.has(credentialId))

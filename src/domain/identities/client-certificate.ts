@@ -1,8 +1,6 @@
 /**
- * Client certificates as credentials of service users (RFC 8705 §2): by a name that a trusted authority has certified
- * (`tls_client_auth`), or one certificate that nothing needs to trust (`self_signed_tls_client_auth`).
- *
- * Every value is compared as a whole. Whether an authority is trusted is decided elsewhere.
+ * Client certificates (RFC 8705 §2): by a name that a trusted authority has certified (`tls_client_auth`), or one certificate that nothing needs to trust
+ * (`self_signed_tls_client_auth`). Every value is compared as a whole.
  */
 
 import { DomainError } from '../errors.ts'
@@ -11,7 +9,6 @@ import { type ClientCertificate, liveCredentials } from './credential.ts'
 import { formatDistinguishedName, parseDistinguishedName } from './distinguished-name.ts'
 import type { ServiceUser } from './service-user.ts'
 
-/** What is known about a certificate that a client presents. */
 export interface VerifiedCertificate {
   readonly thumbprint: string
   /** Null if no trusted authority vouches for them now. */
@@ -33,14 +30,9 @@ export interface CertificateNames {
 const DNS_NAME =
   /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*$/
 const URI = /^[A-Za-z][A-Za-z0-9+.-]*:[\x21-\x7e]+$/
-/** 256 bits in the one spelling of base64url. */
 const THUMBPRINT = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/
 
-/**
- * A value as it is compared.
- *
- * @throws {DomainError} `client_certificate_invalid`.
- */
+/** A value as it is compared. @throws {DomainError} `client_certificate_invalid`. */
 export function parseCertificateValue(match: ClientCertificate['match'], text: string): string {
   switch (match) {
     case 'subject_dn': {
@@ -69,7 +61,6 @@ export function parseCertificateValue(match: ClientCertificate['match'], text: s
   }
 }
 
-/** The refusal of a certificate that is to be added. */
 function invalidCertificate(reason: string): DomainError {
   return new DomainError('client_certificate_invalid', `the client certificate cannot be used: ${reason}`)
 }

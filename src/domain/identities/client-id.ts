@@ -1,9 +1,6 @@
-/**
- * The client ID of a service user, `<user_id>@<project_name>` (Spec §1).
- */
+/** The client ID of a service user, `<user_id>@<project_name>` (Spec §1). */
 import { isUuid } from '../identifiers.ts'
 
-/** The two halves of a client ID. */
 export interface ClientId {
   readonly userId: string
   readonly projectName: string

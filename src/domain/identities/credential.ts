@@ -1,9 +1,6 @@
 /**
- * Credentials of service users: client secrets, public keys (RFC 7523), personal access tokens, client certificates (RFC 8705 §2) and
- * federated identities.
- *
- * Each may have an expiry. Secrets can be deactivated, so that a rotation can be tried before the old one is deleted (Spec §5).
- * Secrets and tokens are stored as hashes only.
+ * Credentials of service users, of all kinds. Secrets and tokens are stored as hashes only. Secrets can be deactivated, so that a rotation can be
+ * tried before the old one is deleted (Spec §5).
  */
 import { DomainError, type DomainErrorCode } from '../errors.ts'
 import type { PublicJwk } from '../keys/key-algorithm.ts'
@@ -12,7 +9,6 @@ import type { ServiceUser } from './service-user.ts'
 /** How many credentials of each kind of a user may work at a time. */
 const MAX_LIVE = 10
 
-/** How many secrets of a user are kept, working or not. */
 const MAX_SECRETS = 100
 
 const DAY = 86_400_000
@@ -23,9 +19,7 @@ const CLOCK_TOLERANCE = 60_000
 /** The prefix of personal access tokens, by which secret scanners and people recognise a leaked one. Access tokens are JWTs. */
 export const PERSONAL_ACCESS_TOKEN_PREFIX = 'ktn_pat_'
 
-/** What every credential has. */
 interface Dated {
-  /** A UUID. */
   readonly credentialId: string
   readonly createdAt: Date
   /** Null: it works until it is removed. */
@@ -48,10 +42,8 @@ export interface UserKey extends Dated {
   readonly publicJwk: PublicJwk & { readonly kid?: string; readonly alg?: string }
 }
 
-/** A personal access token as it is stored: never the token itself. */
 export interface PersonalAccessToken extends Dated {
   readonly kind: 'personal_access_token'
-  /** Made of the token and the integrity key of the instance. */
   readonly hash: Uint8Array
   readonly expiresAt: Date
 }
@@ -77,7 +69,6 @@ export interface FederatedIdentity extends Dated {
   readonly claims: readonly RequiredClaim[]
 }
 
-/** A claim that must be this text. */
 export interface RequiredClaim {
   /** A JSON pointer to a member of an object (RFC 6901). */
   readonly pointer: string
@@ -145,7 +136,6 @@ const KINDS: Readonly<
 
 export const CREDENTIAL_KINDS = Object.keys(KINDS) as readonly CredentialKind[]
 
-/** The part of a resource name, for example `secrets` of `users/<user_id>/secrets/<secret_id>`. */
 export function partOf(kind: CredentialKind): string {
   return KINDS[kind].part
 }
@@ -172,7 +162,6 @@ export function credentialsOf<Kind extends CredentialKind>(
   return credentials.filter((credential): credential is CredentialOf<Kind> => credential.kind === kind)
 }
 
-/** Those of a kind that can still be used. */
 export function liveCredentials<Kind extends CredentialKind>(
   user: Pick<ServiceUser, 'credentials'>,
   kind: Kind,
@@ -231,12 +220,7 @@ export function deactivateSecret(user: ServiceUser, secretId: string, at: Date):
   return { ...user, credentials: user.credentials.map((other) => (other === secret ? deactivated : other)) }
 }
 
-/**
- * Of new personal access tokens. Existing ones keep their expiry, whatever the limit was when they were made.
- *
- * @param options.clock The lifetime counts from it.
- * @throws {DomainError} `expiration_too_late`.
- */
+/** Existing tokens keep their expiry, whatever the limit was. @throws {DomainError} `expiration_too_late`. */
 export function assertTokenLifetime(
   expiresAt: Date,
   { clock, maxLifetimeDays }: { readonly clock: Date; readonly maxLifetimeDays: number },

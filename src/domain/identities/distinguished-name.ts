@@ -35,10 +35,8 @@ const TYPES_IN_ANY_LETTERS = new Map(Object.entries(TYPES).map(([name, type]) =>
 const ATTRIBUTE =
   /\s*([A-Za-z][A-Za-z0-9-]*|\d+(?:\.\d+)+) *=((?:[^\\",;+<>\0]|\\[0-9A-Fa-f]{2}|\\[ "#+,;<=>\\])*)(,|\+|$)/y
 
-/** A character of a value, with its escape. */
 const CHARACTER = /\\[0-9A-Fa-f]{2}|\\.|[^\\]/gsu
 
-/** Characters that cannot stand for themselves. */
 const SPECIAL = /[\\",;+<>]|^[ #]| $/g
 const CONTROL = /[\p{Cc}]/gu
 

@@ -7,10 +7,8 @@
 import { credentialsOf, type FederatedIdentity } from './credential.ts'
 import type { ServiceUser } from './service-user.ts'
 
-/** The longest subject of an identity, in characters. */
 export const MAX_SUBJECT_LENGTH = 500
 
-/** Whom an issuer speaks of. */
 export interface FederatedSubject {
   readonly issuerId: string
   readonly subject: string

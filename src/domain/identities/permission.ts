@@ -1,6 +1,4 @@
-/**
- * Who may do what: permissions (Spec §5), and the roles that include them. How far they reach is in `reach.ts`.
- */
+/** Who may do what: permissions (Spec §5), and the roles that include them. How far they reach is in `reach.ts`. */
 
 const READING = [
   'iam.web_key.read',
@@ -17,7 +15,6 @@ const READING = [
   'iam.config.read',
 ] as const
 
-/** Everything that a method can require. */
 export const PERMISSIONS = [
   ...READING,
   'iam.web_key.write',
@@ -43,7 +40,6 @@ export const PERMISSIONS = [
   'iam.config.write',
 ] as const
 
-/** Allows one kind of call (Spec §5). */
 export type Permission = (typeof PERMISSIONS)[number]
 
 const USERS = [
@@ -85,7 +81,6 @@ const PROJECT_MEMBER_ROLES = {
   PROJECT_OWNER_VIEWER: new Set<Permission>(['iam.project.read', 'iam.user.read', 'iam.console.read']),
 } as const
 
-/** What every enabled user may do with itself. */
 const OVER_ITSELF: ReadonlySet<Permission> = new Set(['iam.user.read', 'iam.user.secret.write'])
 
 /** A role over the whole instance. `IAM_OWNER` may do everything, `IAM_OWNER_VIEWER` may read; the others are about one duty each. */
@@ -111,7 +106,6 @@ export function allowsOverItself(permission: Permission): boolean {
   return OVER_ITSELF.has(permission)
 }
 
-/** Whether a text from outside, such as a proto option, is a permission. */
 export function isPermission(text: string): text is Permission {
   return (PERMISSIONS as readonly string[]).includes(text)
 }

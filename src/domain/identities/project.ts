@@ -1,15 +1,11 @@
 /**
- * A group of services that trust the same tokens, with the roles, custom scopes and audiences that are configured for it.
- *
- * Grants of roles and scopes are in `service-user.ts`. The store checks that names and audiences are unique, and that a project with
- * users is not deleted.
+ * A group of services that trust the same tokens. The store checks that names and audiences are unique, and that a project with users is not deleted.
  */
 import { DomainError } from '../errors.ts'
 import { isSameName } from '../identifiers.ts'
 import type { ProjectMemberRole } from './permission.ts'
 import { isStandardScope } from './token-grant.ts'
 
-/** The greatest number of roles, and of custom scopes, of a project. */
 const MAX_ROLES_OR_SCOPES = 1000
 
 /** The greatest number of audiences of a project: each service user that may ask for them has all of them in memory. */
@@ -33,15 +29,12 @@ export interface Project {
   readonly audiences: readonly string[]
 }
 
-/** A user with a role over a project in the API. */
 export interface ProjectMember {
   readonly userId: string
-  /** Of the user. */
   readonly name: string
   readonly role: ProjectMemberRole
 }
 
-/** A new project without roles, scopes and audiences. */
 export function createProject(projectId: string, name: string, at: Date): Project {
   return { projectId, name, rolesClaim: false, createdAt: at, roles: [], scopes: [], audiences: [] }
 }
@@ -52,7 +45,6 @@ export function existingProject(project: Project | undefined, projectId: string)
   return project
 }
 
-/** The refusal for a project that does not exist, or that the caller may not see. */
 export function projectNotFound(projectId: string): DomainError {
   return new DomainError('project_not_found', `there is no project ${JSON.stringify(projectId)}`, {
     metadata: { project_id: projectId },
@@ -78,11 +70,7 @@ export function removeRole(project: Project, role: string): Project {
   return { ...project, roles: project.roles.filter((name) => name !== role) }
 }
 
-/**
- * Adding a scope that is there changes nothing.
- *
- * @throws {DomainError} `scope_reserved` for a scope that Keyturn gives a meaning to; `project_limit_reached`.
- */
+/** @throws {DomainError} `scope_reserved` for a scope that Keyturn gives a meaning to; `project_limit_reached`. */
 export function addScope(project: Project, scope: string): Project {
   if (isStandardScope(scope) || RESERVED_SCOPES.some((prefix) => scope.startsWith(prefix))) {
     throw new DomainError('scope_reserved', `the scope ${JSON.stringify(scope)} has a meaning already: choose another`)
@@ -100,9 +88,7 @@ export function removeScope(project: Project, scope: string): Project {
 }
 
 /**
- * Adding an audience that is there changes nothing.
- *
- * @param audience An absolute URI without a fragment, as `normalUri` spells it.
+ * @param audience As `normalUri` spells it.
  * @throws {DomainError} `audience_reserved` for the issuer, also in another spelling; `project_limit_reached`.
  */
 export function addAudience(project: Project, audience: string, issuer: string): Project {

@@ -9,7 +9,6 @@ import { allows, allowsInProject, allowsOverItself, PERMISSIONS, type Permission
 import type { Project } from './project.ts'
 import type { ServiceUser } from './service-user.ts'
 
-/** What permissions follow from. */
 export type RoleHolder = Pick<ServiceUser, 'userId' | 'instanceRoles' | 'managedProjects'>
 
 /** What a permission of a user is over. */
@@ -23,7 +22,6 @@ export interface LimitedReach {
   readonly userId: string | null
 }
 
-/** The reach of the system, and of a role over the instance. */
 export const WHOLE_INSTANCE: Reach = { kind: 'instance' }
 
 export function reachOf({ userId, instanceRoles, managedProjects }: RoleHolder, permission: Permission): Reach {
@@ -41,7 +39,6 @@ export function isEmptyReach(reach: Reach): boolean {
   return reach.kind === 'limited' && reach.projectIds.size === 0 && reach.userId === null
 }
 
-/** Whether a project, with all that it consists of, is within it. */
 export function reachesProject(reach: Reach, projectId: string): boolean {
   return reach.kind === 'instance' || reach.projectIds.has(projectId)
 }
@@ -65,12 +62,10 @@ export function lackedPermission(
   })
 }
 
-/** The project, as one who may not see it finds it. */
 export function visibleProject(reach: Reach, project: Project | undefined): Project | undefined {
   return project !== undefined && reachesProject(reach, project.projectId) ? project : undefined
 }
 
-/** The user, as one who may not see it finds it. */
 export function visibleUser(reach: Reach, user: ServiceUser | undefined): ServiceUser | undefined {
   return user !== undefined && reachesUser(reach, user) ? user : undefined
 }
@@ -83,15 +78,11 @@ export function permissionsAnywhere({ instanceRoles, managedProjects }: RoleHold
   )
 }
 
-/** The refusal of a call or a change that is not within the reach of the caller. */
 export function permissionMissing(permission: Permission): DomainError {
   return new DomainError('permission_missing', `the permission ${permission} is required`, { metadata: { permission } })
 }
 
-/**
- * Whether a service user may introspect a token: with the permission `iam.token.read` any token, otherwise those for its own project,
- * by the id of the project or one of its audiences.
- */
+/** Any token with `iam.token.read`; otherwise those for its own project, by its id or one of its audiences (RFC 7662 §4). */
 export function mayIntrospect(
   caller: Pick<ServiceUser, 'instanceRoles' | 'projectId' | 'projectsByAudience'>,
   audience: readonly string[],

@@ -34,7 +34,6 @@ export function switchesOf(facts: Partial<UserSwitches>): UserSwitches {
   return Object.assign({}, ...USER_SWITCHES.map((name) => ({ [name]: facts[name] ?? false })))
 }
 
-/** What an administrator sets of a user. */
 export interface UserSettings extends UserSwitches, TokenSettings {}
 
 export function settingsOf(user: UserSettings): UserSettings {
@@ -49,14 +48,10 @@ export interface ServiceUser extends RevokedTokens, UserSettings {
   readonly projectId: string
   readonly projectName: string
   readonly createdAt: Date
-  /** A disabled user can do nothing. */
   readonly enabled: boolean
-  /** Of all kinds, oldest first. */
   readonly credentials: readonly UserCredential[]
   readonly instanceRoles: readonly InstanceRole[]
-  /** Its roles over projects in the API, by the id of the project. */
   readonly managedProjects: ReadonlyMap<string, ProjectMemberRole>
-  /** Roles by the id of the project that they are roles of. */
   readonly projectRoles: ReadonlyMap<string, readonly string[]>
   /** Those of these projects whose tokens have the claim `roles` too. */
   readonly rolesClaimProjects: readonly string[]
@@ -68,7 +63,6 @@ export interface ServiceUser extends RevokedTokens, UserSettings {
 
 export type NewServiceUser = Pick<ServiceUser, 'userId' | 'name' | 'projectId' | 'projectName'> & Partial<UserSwitches>
 
-/** A new, enabled user without credentials, roles and scopes. */
 export function createServiceUser(facts: NewServiceUser, at: Date): ServiceUser {
   return {
     ...ALL_OFF,
@@ -125,18 +119,11 @@ export function settleChange(before: ServiceUser | undefined, next: ServiceUser,
   return signsInOtherwise || lackedPermission(before, next) !== undefined ? revokeAllTokens(next, clock) : next
 }
 
-/** Whether the user administers the instance. */
 export function isEnabledOwner(user: ServiceUser): boolean {
   return user.enabled && user.instanceRoles.includes('IAM_OWNER')
 }
 
-/**
- * Checks that an owner of the instance is left after a change of a user.
- *
- * @param after What becomes of the user; null: it is deleted.
- * @param otherOwners How many other enabled owners there are.
- * @throws {DomainError} `last_owner`.
- */
+/** @param otherOwners How many other enabled owners there are. @throws {DomainError} `last_owner`. */
 export function assertOwnerLeft(before: ServiceUser, after: ServiceUser | null, otherOwners: number): void {
   if (!isEnabledOwner(before) || otherOwners > 0) return
   if (after !== null && isEnabledOwner(after)) return
@@ -144,7 +131,7 @@ export function assertOwnerLeft(before: ServiceUser, after: ServiceUser | null, 
   throw new DomainError('last_owner', message, { metadata: { user_id: before.userId } })
 }
 
-/** Gives the user a role over a project in the API, instead of the one that it had. Null: none. */
+/** Replaces the role over a project in the API. Null: none. */
 export function setManagedProject(user: ServiceUser, projectId: string, role: ProjectMemberRole | null): ServiceUser {
   if ((user.managedProjects.get(projectId) ?? null) === role) return user
   const managedProjects = new Map(user.managedProjects)
@@ -153,14 +140,14 @@ export function setManagedProject(user: ServiceUser, projectId: string, role: Pr
   return { ...user, managedProjects }
 }
 
-/** Grants a role of a project. Granting one that the user has changes nothing. */
+/** Granting a role that the user has changes nothing. */
 export function grantProjectRole(user: ServiceUser, projectId: string, role: string): ServiceUser {
   const roles = user.projectRoles.get(projectId) ?? []
   if (roles.includes(role)) return user
   return { ...user, projectRoles: new Map(user.projectRoles).set(projectId, [...roles, role].sort()) }
 }
 
-/** Takes a role of a project away. Taking away one that the user does not have changes nothing. */
+/** Taking away a role that the user does not have changes nothing. */
 export function revokeProjectRole(user: ServiceUser, projectId: string, role: string): ServiceUser {
   const roles = user.projectRoles.get(projectId) ?? []
   if (!roles.includes(role)) return user
@@ -171,13 +158,12 @@ export function revokeProjectRole(user: ServiceUser, projectId: string, role: st
   return { ...user, projectRoles }
 }
 
-/** Grants a custom scope of the user's own project. */
 export function grantScope(user: ServiceUser, scope: string): ServiceUser {
   if (user.customScopes.includes(scope)) return user
   return { ...user, customScopes: [...user.customScopes, scope].sort() }
 }
 
-/** Takes a custom scope away. Taking away one that the user does not have changes nothing. */
+/** Taking away a scope that the user does not have changes nothing. */
 export function revokeScope(user: ServiceUser, scope: string): ServiceUser {
   if (!user.customScopes.includes(scope)) return user
   return { ...user, customScopes: user.customScopes.filter((name) => name !== scope) }

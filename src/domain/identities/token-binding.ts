@@ -15,7 +15,6 @@ export type PresentedCertificate =
   | { readonly kind: 'none' }
   | {
       readonly kind: 'presented'
-      /** The SHA-256 of the certificate in base64url. */
       readonly thumbprint: string
       /** In DER: the certificate, and those that the client sent with it, in no certain order. */
       readonly chain: readonly Uint8Array[]
@@ -34,9 +33,7 @@ export function assertBoundTo(thumbprint: string, certificate: PresentedCertific
   throw new DomainError('token_certificate_mismatch', `the access token is bound to a client certificate: ${found}`)
 }
 
-/**
- * The signature algorithms of proofs: asymmetric ones only (RFC 9449 §4.2), and no PKCS #1 v1.5 (FAPI 2.0 Security Profile §5.4.1).
- */
+/** The signature algorithms of proofs: asymmetric ones only (RFC 9449 §4.2), and no PKCS #1 v1.5 (FAPI 2.0 Security Profile §5.4.1). */
 export const DPOP_ALGORITHMS = [
   'ES256',
   'ES384',
@@ -50,8 +47,8 @@ export const DPOP_ALGORITHMS = [
 ] as const
 
 /**
- * How far the clock of a client may be from the time of the instance, in seconds: for `nbf` and `exp`, and for `iat` of a proof without a
- * nonce (RFC 9449 §4.3 check 11). FAPI 2.0 Security Profile §5.3.2.1 allows 10 to 60.
+ * How far the clock of a client may be off, in seconds: for `nbf` and `exp`, and for `iat` of a proof without a nonce (RFC 9449 §4.3 check 11).
+ * FAPI 2.0 Security Profile §5.3.2.1 allows 10 to 60.
  */
 export const CLOCK_TOLERANCE_SECONDS = 60
 
@@ -83,7 +80,6 @@ export interface DpopProof {
   readonly tokenHash: string | undefined
 }
 
-/** The request that a proof must be about. */
 export interface ProvedRequest {
   readonly method: string
   /** Without query and fragment. */
@@ -101,7 +97,6 @@ export function assertProves(proof: DpopProof, { method, uri, tokenHash }: Prove
   }
 }
 
-/** Whether a proof without a nonce was made just now, by its `iat`. */
 export function isRecent({ issuedAt }: DpopProof, now: Date): boolean {
   return Math.abs(now.getTime() - issuedAt.getTime()) <= CLOCK_TOLERANCE_SECONDS * 1000
 }

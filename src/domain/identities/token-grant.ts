@@ -1,8 +1,4 @@
-/**
- * The token policy: which scopes, audience and roles an authenticated service user gets (Spec §4.1, §7).
- *
- * Client authentication comes before it, signing after it.
- */
+/** The token policy: which scopes, audience and roles an authenticated service user gets (Spec §4.1, §7). */
 import { normalUri } from '../identifiers.ts'
 import type { ServiceUser } from './service-user.ts'
 import type { RevokedTokens } from './token-revocation.ts'
@@ -14,7 +10,6 @@ export const SERVICE_AUDIENCE_SCOPE = 'urn:service:iam:org:project:id:service:au
 /** Where the metadata of this service as a protected resource are (RFC 9728 §3). */
 export const PROTECTED_RESOURCE_PATH = '/.well-known/oauth-protected-resource'
 
-/** Adds the user's roles to the token. */
 export const ROLES_SCOPE = 'urn:service:iam:org:projects:roles'
 
 /** The scopes that every service user can have. The last three are accepted and have no effect. */
@@ -27,7 +22,6 @@ export const STANDARD_SCOPES = [
   'offline_access',
 ] as const
 
-/** Whether every service user can have the scope. */
 export function isStandardScope(scope: string): boolean {
   return (STANDARD_SCOPES as readonly string[]).includes(scope)
 }
@@ -45,13 +39,10 @@ const ZITADEL_AUDIENCE_SCOPE = 'urn:zitadel:iam:org:project:id:zitadel:aud'
 /** The other scopes of ZITADEL that have a counterpart: those for the audience of a project, and for roles. */
 const ZITADEL_SCOPE = /^urn:zitadel:(?=iam:org:(?:projects:roles|project:id:[\da-f-]{36}:aud)$)/
 
-/** A token request of an authenticated user. */
 export interface TokenRequest {
-  /** The project that the client ID names. */
   readonly projectName: string
   /** Space-separated scopes; missing or empty means `openid`. */
   readonly scope: string | undefined
-  /** Whether the token is going to be bound to a key or a certificate. */
   readonly isBound: boolean
   readonly serviceAudience: string
   /** The values of `resource`: audiences that are asked for by their URIs (RFC 8707 §2). Default: none. */
@@ -70,7 +61,6 @@ export interface GrantedToken extends Pick<RevokedTokens, 'tokensRevokedAt'> {
   readonly audience: readonly string[]
   /** Claims with the user's roles; empty unless `urn:service:iam:org:projects:roles` was asked for. */
   readonly roleClaims: Readonly<Record<string, readonly string[]>>
-  /** How long the token lives, and the claims of the user. */
   readonly settings: TokenSettings
 }
 

@@ -7,9 +7,7 @@ import { DomainError } from '../errors.ts'
 import { after, latest, MAX_CLOCK_OFFSET_SECONDS } from '../time.ts'
 import type { ServiceUser } from './service-user.ts'
 
-/**
- * How many revoked tokens of a user are kept at a time. It bounds the rows, and how often a client can change the instance.
- */
+/** How many revoked tokens of a user are kept at a time. It bounds the rows, and how often a client can change the instance. */
 const MAX_REVOKED_TOKENS = 100
 
 /** A revoked token, for as long as it would be valid by the clock of any replica. */
@@ -19,7 +17,6 @@ export interface RevokedToken {
   readonly expiresAt: Date
 }
 
-/** What a user's tokens are revoked by. */
 export interface RevokedTokens {
   /** Of all tokens so far, the last time, in whole milliseconds; null: never. */
   readonly tokensRevokedAt: Date | null
@@ -48,11 +45,7 @@ export function isRevoked(
   return revokedTokens.some((revoked) => revoked.tokenId === tokenId)
 }
 
-/**
- * Revokes one token. Revoking a revoked one changes nothing.
- *
- * @throws {DomainError} `revoked_token_limit_reached`.
- */
+/** Revoking a revoked token changes nothing. @throws {DomainError} `revoked_token_limit_reached`. */
 export function revokeToken(user: ServiceUser, token: RevokedToken, clock: Date): ServiceUser {
   // A replica whose clock is behind accepts the token for longer.
   const isOver = ({ expiresAt }: RevokedToken) => after(expiresAt, MAX_CLOCK_OFFSET_SECONDS) <= clock

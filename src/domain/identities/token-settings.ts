@@ -1,6 +1,4 @@
-/**
- * What an administrator decides about the tokens of one service user: how long they live, and claims of its own in them.
- */
+/** What an administrator decides about the tokens of one service user: how long they live, and claims of its own in them. */
 import { DomainError } from '../errors.ts'
 
 /** The shortest lifetime, in seconds: clients and verifiers need some time. */
@@ -36,15 +34,9 @@ export interface TokenSettings {
   readonly tokenClaims: Readonly<Record<string, unknown>>
 }
 
-/** Of a new user. */
 export const DEFAULT_TOKEN_SETTINGS: TokenSettings = { tokenLifetimeSeconds: null, tokenClaims: {} }
 
-/**
- * Reads a lifetime.
- *
- * @param limit That of the instance, in seconds. Web keys stay published for as long.
- * @throws {DomainError} `token_lifetime_invalid` unless it is from 60 seconds to the limit.
- */
+/** @param limit In seconds. Web keys stay published for as long. @throws {DomainError} `token_lifetime_invalid` beyond 60 seconds to the limit. */
 export function parseTokenLifetime(seconds: number, limit: number): number {
   if (seconds >= MIN_LIFETIME_SECONDS && seconds <= limit) return seconds
   throw new DomainError(
@@ -54,11 +46,7 @@ export function parseTokenLifetime(seconds: number, limit: number): number {
   )
 }
 
-/**
- * Reads claims from a JSON object.
- *
- * @throws {DomainError} `token_claims_invalid`.
- */
+/** Of a JSON object. @throws {DomainError} `token_claims_invalid`. */
 export function parseTokenClaims(json: string): TokenSettings['tokenClaims'] {
   if (json.length > MAX_CLAIMS_LENGTH) throw invalidClaims(`have at most ${MAX_CLAIMS_LENGTH} characters`)
   const claims = toTokenClaims(parseJson(json))
@@ -67,7 +55,7 @@ export function parseTokenClaims(json: string): TokenSettings['tokenClaims'] {
 }
 
 /**
- * Claims as they are stored. It accepts names that became registered later.
+ * Claims as they are stored. Names that became registered later are accepted.
  *
  * @throws {DomainError} `token_claims_invalid` if they are no object, or would replace what Keyturn says.
  */

@@ -1,31 +1,25 @@
-/**
- * The audit trail in the database, and its export. `storage/` and `telemetry/` implement these.
- */
+/** The audit trail in the database. `storage/` implements these. */
 import type { AuditEntry, AuditEvent, AuditFilter, AuditPosition, Omission, PositionedEvent } from '../audit.ts'
 import type { Page } from './identities.ts'
 
-/** The audit trail in the database. Changes are written by the stores that make them. */
 export interface AuditLog {
   /** Writes a refusal. `outcome` is its reason. @param omission Given if it stands for dropped refusals. */
   refuse(entry: AuditEntry, outcome: string, omission?: Omission): Promise<void>
-  /** Newest first. */
   list(filter: AuditFilter, page: Page<{ readonly at: Date; readonly eventId: string }>): Promise<readonly AuditEvent[]>
   /** Deletes events before a time, some at a time, and returns how many. */
   deleteBefore(at: Date): Promise<number>
 }
 
-/** The events after a position. */
 export interface AuditBatch {
   readonly events: readonly PositionedEvent[]
   /** Where to go on: after the last event that was looked at, whether it matched or not. */
   readonly position: AuditPosition
-  /** Whether this is everything that can be read now. */
   readonly isComplete: boolean
 }
 
 /**
- * Reads the audit trail in an order that no late commit precedes: what is read after a position is complete, so that a reader which goes on
- * from there misses nothing. It is the order of changes; dates may differ from it. Both methods throw {DomainError} `storage_unavailable`.
+ * Reads in an order that no late commit precedes, so that a reader which goes on from a position misses nothing: that of changes, from
+ * which dates may differ. Both methods throw {DomainError} `storage_unavailable`.
  */
 export interface AuditReader {
   /** The position after all events that can be read now. A transaction that stays open on the server holds back later events. */

@@ -1,12 +1,9 @@
-/**
- * An instance as configurations see it. `storage/` implements this.
- */
+/** An instance as configurations see it. `storage/` implements this. */
 import type { ExportedState } from '../configuration/export.ts'
 import type { ConfigurationPlan, ConfiguredState } from '../configuration/plan.ts'
 import type { ChangeEntry } from '../identities/authority.ts'
 import type { ChangeMoment } from '../time.ts'
 
-/** What of an instance a configuration is about, by names. */
 export interface ConfigurationSubject {
   readonly projects: readonly string[]
   readonly users: readonly { readonly project: string; readonly name: string }[]
@@ -23,7 +20,6 @@ export interface ConfigurationSubject {
   readonly label: string | null
 }
 
-/** A plan that is stored. */
 export interface ConfigurationChange {
   readonly plan: ConfigurationPlan
   /** Of its audit events: what is changed, created, deleted and taken over. */
@@ -40,11 +36,9 @@ export interface ConfigurationSelection {
   readonly maxProjects: number
 }
 
-/** What is exported, and the names of what it refers to. */
 export interface SelectedState extends ExportedState {
   readonly version: number
   readonly clock: Date
-  /** By id. */
   readonly projectNames: ReadonlyMap<string, string>
   readonly issuerNames: ReadonlyMap<string, string>
 }
@@ -54,12 +48,9 @@ export interface ConfigurationStore {
   read(subject: ConfigurationSubject): Promise<{ readonly state: ConfiguredState; readonly moment: ChangeMoment }>
   select(selection: ConfigurationSelection): Promise<SelectedState>
   /**
-   * Plans and stores the plan as one step, like `KeyStore.update`, with an audit event for each of its resources. What a plan takes over
-   * makes a new version too, because pruning depends on labels.
+   * Plans and stores the plan as one step, like `KeyStore.update`, with an audit event for each resource. Taking over makes a new version too.
    *
    * @param label What is created and taken over gets it.
-   * @returns The version of the instance afterwards.
-   * @throws {DomainError} also what `KeyStore.update` does.
    */
   apply(
     entry: ChangeEntry,

@@ -1,6 +1,4 @@
-/**
- * What signing in to the console needs. `storage/` and `openid/` implement these.
- */
+/** What signing in to the console needs. `storage/` and `openid/` implement these. */
 import type { AuditEntry } from '../audit.ts'
 import type { Person } from '../console/person.ts'
 import type { ConsoleSession, Sessions, SignInLink, SignIns } from '../console/sign-ins.ts'
@@ -11,10 +9,7 @@ import type { ChangeEntry } from '../identities/authority.ts'
  * what `KeyStore.update` does.
  */
 export interface ConsoleStore {
-  /**
-   * Decides about all links and sessions and stores the difference as one step, like `KeyStore.update`, with `entry` as an audit event. The
-   * user of its authority is among the users that `decide` gets.
-   */
+  /** Like `KeyStore.update`, for all links and sessions. The user of the authority of `entry` is among the users that `decide` gets. */
   change<T>(entry: ChangeEntry, decide: (signIns: SignIns, clock: Date) => SignInsChange<T>): Promise<T>
   /** Also those that have ended and were not deleted yet. */
   listSessions(): Promise<Sessions & ReadAt>
@@ -26,13 +21,11 @@ export interface ConsoleStore {
   recordUse(sessionId: string): Promise<void>
 }
 
-/** When something was read. */
 export interface ReadAt {
   /** By the clock of the database, which also dates links and sessions. A replica may hold another time (decision 15). */
   readonly clock: Date
 }
 
-/** The next links and sessions. */
 export interface SignInsChange<T> {
   readonly next: SignIns
   readonly result: T
@@ -48,9 +41,7 @@ export interface SignInAttempt {
   readonly verifier: string
 }
 
-/**
- * An OpenID provider, at which people prove who they are. Both methods throw {DomainError} `openid_provider_unavailable`.
- */
+/** An OpenID provider, at which people prove who they are. Both methods throw {DomainError} `openid_provider_unavailable`. */
 export interface OpenIdProvider {
   /** Where to send a browser, and what it must bring back. */
   begin(): Promise<{ readonly url: string; readonly attempt: SignInAttempt }>

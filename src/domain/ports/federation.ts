@@ -6,11 +6,9 @@ import type { FetchedKeys, KeySource, TrustedIssuer } from '../federation/truste
 import type { ChangeEntry } from '../identities/authority.ts'
 import type { FederatedToken } from '../identities/federated-identity.ts'
 
-/** The trusted issuers in the database. Every method throws {DomainError} `storage_unavailable`, and `change` what `KeyStore.update` does. */
+/** Every method throws {DomainError} `storage_unavailable`, and `change` what `KeyStore.update` does. */
 export interface FederationStore {
-  /**
-   * Decides about all issuers and stores the difference as one step, like `KeyStore.update`, with `entry` as an audit event.
-   */
+  /** Like `KeyStore.update`, for all issuers. */
   change<T>(entry: ChangeEntry, decide: (issuers: readonly TrustedIssuer[], date: Date) => IssuersChange<T>): Promise<T>
   /** Ordered by `issuer`. */
   list(): Promise<readonly TrustedIssuer[]>
@@ -22,7 +20,6 @@ export interface IssuersChange<T> {
   readonly result: T
 }
 
-/** An issuer whose keys are fetched. */
 export interface FetchingIssuer {
   readonly issuerId: string
   readonly issuer: string
@@ -31,7 +28,6 @@ export interface FetchingIssuer {
 
 /** The keys of issuers that this process has fetched. `outbound/` implements it. */
 export interface IssuerKeyFetches {
-  /** What is known of the keys of an issuer. */
   state(issuer: FetchingIssuer): FetchedKeys
   /** Fetches the keys of an issuer: now, or if a JWT would have them fetched. `state` has what comes of it. */
   refresh(issuer: FetchingIssuer, when: 'now' | 'if due'): Promise<void>
@@ -40,7 +36,6 @@ export interface IssuerKeyFetches {
 /** How an assertion names its issuer: by `iss` (RFC 7523), or by the trust domain of `sub` (draft-ietf-oauth-spiffe-client-auth). */
 export type FederatedAssertionType = 'jwt-bearer' | 'jwt-spiffe'
 
-/** A JWT, and what it is said to be. */
 export interface FederatedAssertionContent {
   readonly jwt: string
   readonly type: FederatedAssertionType

@@ -1,6 +1,4 @@
-/**
- * Projects and service users in the database. `storage/` implements these.
- */
+/** Projects and service users in the database. `storage/` implements these. */
 import type { ChangeEntry } from '../identities/authority.ts'
 import type { CredentialKind } from '../identities/credential.ts'
 import type { Project, ProjectMember } from '../identities/project.ts'
@@ -14,23 +12,18 @@ export interface Change<A, T> {
   readonly result: T
 }
 
-/** Which service users a list has. */
 export interface UserFilter {
   /** Null: of all projects. */
   readonly projectId: string | null
   /** Only those whose name or client ID contains it, in any case. Empty: all. */
   readonly search: string
-  /** Only those within it. */
   readonly reach: Reach
 }
 
-/**
- * Projects and service users in the database. Every method throws {DomainError} `storage_unavailable` like `KeyStore`, and those that
- * change something `change_outcome_unknown`.
- */
+/** Every method throws {DomainError} `storage_unavailable`, and those that change something `change_outcome_unknown`. */
 export interface IdentityStore {
   /**
-   * Decides about a project and stores the outcome as one step, like `KeyStore.update`, with `entry` as an audit event.
+   * Like `KeyStore.update`.
    *
    * @throws {DomainError} `project_name_taken`; `project_audience_taken`; `project_has_users` if a project with users would be deleted.
    */
@@ -40,12 +33,10 @@ export interface IdentityStore {
     decide: (project: Project | undefined, now: Date) => Change<Project, T>,
   ): Promise<T>
   /**
-   * Decides about a user and stores the outcome as one step, like `KeyStore.update`, with `entry` as an audit event. `decide` gets
-   * the clock besides the date, because credentials of a user end by the clock. A user whom the caller may not see is undefined for it, and a
-   * project is too in `changeProject`.
+   * Like `KeyStore.update`. A user whom the caller may not see is undefined for `decide`, and a project is too in `changeProject`.
    *
-   * @throws {DomainError} what `assertMayChangeUser` throws; `project_not_found`, `project_role_not_found` or `project_scope_not_found` if the user would
-   * belong to or be granted something that does not exist; `last_owner` if no owner would be left.
+   * @throws {DomainError} what `assertMayChangeUser` throws; `project_not_found`, `project_role_not_found`, `project_scope_not_found`,
+   * `trusted_issuer_not_found` for what does not exist; `last_owner`.
    */
   changeUser<T>(
     userId: string,
@@ -63,7 +54,6 @@ export interface IdentityStore {
     filter: UserFilter,
     page: Page<{ readonly createdAt: Date; readonly userId: string }>,
   ): Promise<readonly ServiceUser[]>
-  /** The user with a personal access token of this hash, expired or not. */
   findUserByPersonalAccessToken(hash: Uint8Array): Promise<ServiceUser | undefined>
 }
 
@@ -76,8 +66,8 @@ export interface Page<Cursor> {
 /** The credentials that expire soon, or are not used any more. Both methods throw {DomainError} `storage_unavailable`. */
 export interface CredentialExpiries {
   /**
-   * Writes an audit event for each credential that expires within 30 and within 7 days, once for each of both, whichever replica asks. One
-   * that was made to live for less time than that is left out. @returns How many; not complete: there may be more.
+   * Writes an audit event 30 and 7 days before a credential expires, once, whichever replica asks; none for one that was made to live for less.
+   * @returns How many; not complete: there may be more.
    */
   announce(): Promise<{ readonly announced: number; readonly isComplete: boolean }>
   count(): Promise<CredentialCounts>

@@ -1,6 +1,4 @@
-/**
- * What a replica reads of the instance, and how it learns of changes. `storage/` implements these.
- */
+/** What a replica reads of the instance, and how it learns of changes. `storage/` implements these. */
 
 import type { IdentityChanges, Revision } from '../changes.ts'
 import type { ConfiguredState } from '../configuration/plan.ts'
@@ -14,7 +12,6 @@ import type { Rotation } from '../keys/rotation.ts'
 import type { ChangeMoment } from '../time.ts'
 import type { ConfigurationChange, ConfigurationSubject } from './configuration.ts'
 
-/** A reading of the database's clock. */
 export interface ClockReading {
   readonly databaseTime: Date
   /** How far it was ahead of the clock of this machine, at least; negative: behind. */
@@ -43,18 +40,15 @@ export interface InstanceState extends InstanceStatus {
   readonly sealedActiveKey: string | null
   readonly rotation: Rotation
   readonly trustedIssuers: readonly TrustedIssuer[]
-  /** The users that were asked for and exist. */
   readonly users: ReadonlyMap<string, ServiceUser>
 }
 
-/** The users to read with a state. */
 export interface NeededIdentities {
   readonly userIds?: readonly string[]
 }
 
 /** Consistent reads of the instance. Every method throws {DomainError} `storage_unavailable` like `KeyStore`. */
 export interface InstanceReader {
-  /** At which change the instance is. */
   status(): Promise<InstanceStatus>
   /** Everything that a replica serves, with these users, all as of the same version. */
   load(needed?: NeededIdentities): Promise<InstanceState>
@@ -67,7 +61,6 @@ export interface InstanceReader {
     revision: Revision,
     choose: (changes: IdentityChanges) => NeededIdentities,
   ): Promise<InstanceState & { readonly changes: IdentityChanges }>
-  /** One user, and the revision at which it was so. */
   findServiceUser(userId: string): Promise<Revision & { readonly user: ServiceUser | undefined }>
   /** The ids of users who have a federated identity with this subject, two at most, and the revision at which it was so. */
   findFederatedUsers(subject: FederatedSubject): Promise<Revision & { readonly userIds: readonly string[] }>
@@ -100,7 +93,6 @@ export interface FirstConfiguration {
   readonly decide: (state: ConfiguredState, moment: ChangeMoment) => ConfigurationChange
 }
 
-/** What an instance begins with. */
 export interface FirstContent {
   readonly owner: FirstAdministrator | FirstConfiguration
   readonly firstKey: SealedKeyPair
@@ -108,7 +100,6 @@ export interface FirstContent {
   readonly issuer: string
 }
 
-/** Fills an empty instance. */
 export interface InstanceInitializer {
   /** Whether the instance has been initialised. @throws {DomainError} `storage_unavailable`, also on a standby if it has not. */
   isInitialised(): Promise<boolean>

@@ -1,6 +1,4 @@
-/**
- * The web keys in the database, and their private halves. `storage/` and `crypto/` implement these.
- */
+/** The web keys in the database, and their private halves. `storage/` and `crypto/` implement these. */
 
 import type { Revision } from '../changes.ts'
 import type { ChangeEntry } from '../identities/authority.ts'

@@ -1,6 +1,4 @@
-/**
- * What is recorded in the database without a change of the instance. `storage/` implements these.
- */
+/** What is recorded in the database without a change of the instance. `storage/` implements these. */
 import type { Heartbeat, SeenReplicas } from '../replicas.ts'
 
 /** What the use of credentials leaves in the database. It is no change of the instance. */

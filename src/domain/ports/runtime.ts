@@ -1,6 +1,4 @@
-/**
- * What the use cases and the protocols need of the process and of the request that they serve.
- */
+/** What the use cases and the protocols need of the process and of the request that they serve. */
 import type { PresentedCertificate, TokenBinding } from '../identities/token-binding.ts'
 
 /** By what a token request was authenticated, and to what its token is bound. */

@@ -26,11 +26,7 @@ export interface IssuedTokenVerifier {
 
 /** Verifies DPoP proofs. */
 export interface DpopProofVerifier {
-  /**
-   * What a proof says whose signature is by the key in its header.
-   *
-   * @throws {DomainError} `dpop_proof_invalid`.
-   */
+  /** What a proof says whose signature is by the key in its header. @throws {DomainError} `dpop_proof_invalid`. */
   verify(proof: string, now: Date): Promise<DpopProof>
 }
 

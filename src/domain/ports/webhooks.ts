@@ -1,6 +1,4 @@
-/**
- * Webhooks in the database, and the signatures of their messages. `storage/` and `crypto/` implement these.
- */
+/** Webhooks in the database, and the signatures of their messages. `storage/` and `crypto/` implement these. */
 import type { AuditEntry } from '../audit.ts'
 import type { Delivery } from '../events/delivery.ts'
 import type { Webhook } from '../events/webhook.ts'
