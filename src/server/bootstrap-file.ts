@@ -45,7 +45,6 @@ const NO_OWNER =
 
 /**
  * The configuration of `KEYTURN_BOOTSTRAP_FILE`; null if there is none, or the instance is not empty.
- *
  * @throws {Error} with all mistakes; if it has no owner who can prove itself, or asks for a secret.
  */
 export async function readBootstrapFile(

@@ -13,7 +13,6 @@ export class CleanupStack {
 
   /**
    * Runs all callbacks, also those after one that fails. A repeated call returns the same promise.
-   *
    * @throws {Error} the failure of a callback; `AggregateError` with all of them if several failed.
    */
   disposeAsync(): Promise<void> {
@@ -39,7 +38,6 @@ export class CleanupStack {
 
 /**
  * Runs `use` with a stack that is disposed of afterwards.
- *
  * @throws {Error} what `use` throws; `AggregateError` with its message if the cleanup fails as well.
  */
 export async function withCleanup<T>(use: (stack: CleanupStack) => Promise<T>): Promise<T> {

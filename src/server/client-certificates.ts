@@ -1,6 +1,4 @@
-/**
- * Certificates of clients, by the configuration: where they come from, and what verifies them.
- */
+/** Certificates of clients, by the configuration: where they come from, and what verifies them. */
 import { readFile } from 'node:fs/promises'
 import type { Config } from '../config/config.ts'
 import type { CertificateContent } from '../crypto/certificate-content.ts'
@@ -29,7 +27,6 @@ export function createCertificateReader({
 /**
  * Makes what verifies certificates, with the authorities of the configured file as it is at any time. An unusable file is logged, and
  * the authorities before it stay in use.
- *
  * @returns Undefined if certificates do not count.
  * @throws {Error} that names the file, if it cannot be used at the start.
  */

@@ -1,6 +1,4 @@
-/**
- * The files that the configuration names.
- */
+/** The files that the configuration names. */
 
 import { type Config, ConfigError } from '../config/config.ts'
 import type { Log } from '../domain/ports/runtime.ts'
@@ -14,7 +12,6 @@ import { readOpenIdSecret } from './console.ts'
 /**
  * Reads every file that must exist before a start: master keys, certificate and key, authorities of client certificates, and the secret of the
  * OpenID client. A generated master key need not.
- *
  * @throws {ConfigError} that names every file that cannot be used.
  */
 export async function checkConfigFiles(config: Config): Promise<void> {

@@ -1,6 +1,4 @@
-/**
- * Makes the parts of the console.
- */
+/** Makes the parts of the console. */
 import { hash, randomUUID as newId } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -67,7 +65,6 @@ export function createConsole(parts: ConsoleParts): ConsoleRpc | null {
 
 /**
  * The client of the OpenID provider; null if none is configured.
- *
  * @throws {Error} that names the file with the client's secret if it cannot be read or is empty.
  */
 export async function createPeopleProvider(

@@ -24,7 +24,6 @@ export interface WaitOptions {
 
 /**
  * Calls `attempt` until it succeeds. It must be idempotent.
- *
  * @throws the reason of the signal when it is aborted; the errors of `attempt` that are not transient.
  */
 export async function whenAvailable<T>(attempt: () => Promise<T>, options: WaitOptions): Promise<T> {

@@ -1,6 +1,4 @@
-/**
- * Opens the configured database. The embedded one is started for that, and is then like any other PostgreSQL.
- */
+/** Opens the configured database. The embedded one is started for that, and is then like any other PostgreSQL. */
 import type { Config } from '../config/config.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { hasDatabaseFolder } from '../embedded-postgres/database-folder.ts'
@@ -14,7 +12,6 @@ import { type CleanupStack, withCleanup } from './cleanup-stack.ts'
 
 /**
  * Starts the embedded database until the stack is disposed of, if that is the configured one.
- *
  * @param signal Aborts the start: the call then throws its reason.
  * @returns The folder with its socket; null if another database is configured.
  * @throws {Error} that says what to do.
@@ -31,11 +28,7 @@ export async function startEmbedded(
   return embedded.folder
 }
 
-/**
- * Where the configured database is, until the stack is disposed of.
- *
- * @param socketFolder Of the embedded database, if that is the configured one.
- */
+/** Where the configured database is, until the stack is disposed of. @param socketFolder Of the embedded database, if that is the configured one. */
 export function databaseOptions(
   { database, databaseMaxConnections: maxConnections, changeFeed }: Config,
   socketFolder: string | null,
@@ -60,7 +53,6 @@ export function openPrimary({ primary }: Config, log: Log, stack: CleanupStack):
 
 /**
  * Opens the configured database for a command, until the stack is disposed of.
- *
  * @param signal Aborts the start of the embedded one.
  * @throws {Error} that says what to do.
  */
@@ -98,11 +90,7 @@ export async function assertSetUp(database: Database): Promise<void> {
   throw new Error('the instance has not been set up: "keyturn serve" does that when it starts')
 }
 
-/**
- * Brings the schema of the configured database up to date.
- *
- * @returns The names of the migrations that were applied.
- */
+/** Brings the schema of the configured database up to date. @returns The names of the migrations that were applied. */
 export async function migrateDatabase(config: Config, log: Log, signal: AbortSignal): Promise<readonly string[]> {
   return await withCleanup(async (stack) => await migrate(await openConfigured(config, log, { stack, signal })))
 }

@@ -1,6 +1,4 @@
-/**
- * Makes what finds the keys of trusted issuers.
- */
+/** Makes what finds the keys of trusted issuers. */
 import type { Config } from '../config/config.ts'
 import type { KeyFinder } from '../crypto/federated-token.ts'
 import { keyFinderOf, parsePublishedKeys } from '../crypto/issuer-key.ts'

@@ -1,6 +1,4 @@
-/**
- * The public port of the server: when it opens, drains and closes. `routing.ts` answers the requests.
- */
+/** The public port of the server: when it opens, drains and closes. `routing.ts` answers the requests. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { DEFAULT_LIMITS } from '../http/connections/limits.ts'
 import { type Listener, listen } from '../http/listener.ts'
@@ -22,11 +20,7 @@ export class PublicListener {
     this.routing = new Routing(options)
   }
 
-  /**
-   * Starts listening. Only the first call has an effect.
-   *
-   * @throws {Error} that says what to do.
-   */
+  /** Starts listening. Only the first call has an effect. @throws {Error} that says what to do. */
   open(): Promise<void> {
     this.#opening ??= this.#open()
     return this.#opening

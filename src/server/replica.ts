@@ -1,6 +1,4 @@
-/**
- * Makes the replica: what this process serves from memory, and the check of what it could not sign with.
- */
+/** Makes the replica: what this process serves from memory, and the check of what it could not sign with. */
 import { DecryptabilityCheck } from '../app/keys/decryptability-check.ts'
 import { Replica } from '../app/replica/replica.ts'
 import { type AroundRows, refuseUnreadableRows } from '../app/replica/unreadable-rows.ts'

@@ -1,6 +1,4 @@
-/**
- * The handler of all requests: what is behind each path, before and after the server is ready.
- */
+/** The handler of all requests: what is behind each path, before and after the server is ready. */
 import type { IncomingMessage } from 'node:http'
 import type { Config } from '../config/config.ts'
 import { isConsolePath, SESSION_PATH } from '../domain/console/sign-ins.ts'

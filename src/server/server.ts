@@ -60,7 +60,6 @@ interface StartOptions {
 /**
  * Starts a server. It listens at once, unless other workers serve the port, and is not ready until it can serve. It waits for
  * a PostgreSQL server that cannot be reached.
- *
  * @throws {Error} that says what to do, after everything that was started is stopped.
  */
 export async function startServer(config: Config, log: ServerLog, options: StartOptions = {}): Promise<RunningServer> {

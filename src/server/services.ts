@@ -1,6 +1,4 @@
-/**
- * Makes the OAuth endpoints and the RPC services, with their stores and what they do in the background.
- */
+/** Makes the OAuth endpoints and the RPC services, with their stores and what they do in the background. */
 import { randomUUID as newId } from 'node:crypto'
 import { hostname } from 'node:os'
 import { Access } from '../app/access/access.ts'

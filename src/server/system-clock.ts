@@ -1,6 +1,4 @@
-/**
- * What parts need of the platform: the clocks of this machine, and a digest.
- */
+/** What parts need of the platform: the clocks of this machine, and a digest. */
 import { hash } from 'node:crypto'
 import type { Clock } from '../domain/time.ts'
 

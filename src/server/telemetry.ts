@@ -1,6 +1,4 @@
-/**
- * Makes what operators see of this process: metrics, traces, and a log line for each request.
- */
+/** Makes what operators see of this process: metrics, traces, and a log line for each request. */
 import type { Replica } from '../app/replica/replica.ts'
 import type { Config } from '../config/config.ts'
 import type { ChangeFeed } from '../domain/ports/instance.ts'

@@ -1,6 +1,4 @@
-/**
- * Makes the webhooks, and delivers events to them apart from requests.
- */
+/** Makes the webhooks, and delivers events to them apart from requests. */
 import { randomUUID as newId } from 'node:crypto'
 import { WebhookAttempts } from '../app/events/webhook-attempts.ts'
 import { WebhookDeliverer } from '../app/events/webhook-deliverer.ts'

@@ -69,7 +69,6 @@ export class Access {
   /**
    * The caller, if the `Authorization` header has a valid token of an enabled user. A token that is refused counts as a failed
    * authentication; a header that is missing does not, and neither does a token that cannot be judged now.
-   *
    * @param address The IP address of the client; empty if it is not known.
    * @throws {DomainError} `token_missing`, `token_invalid`, `token_key_unknown`, `storage_unavailable`; `token_bound`,
    * `dpop_proof_invalid`, `dpop_nonce_required` for a bound token without a good proof; `token_certificate_mismatch`;
@@ -97,7 +96,6 @@ export class Access {
 
   /**
    * The right of the caller to what needs this permission.
-   *
    * @throws {DomainError} `permission_missing` if the caller has it over nothing; `storage_unavailable`.
    */
   async authorize({ user, credential }: AuthenticatedCaller, permission: Permission): Promise<UserAuthority> {
@@ -112,7 +110,6 @@ export class Access {
   /**
    * Checks again a right that was granted, against what this replica knows now. Personal access tokens are looked up in the
    * database again, without queueing behind unproved callers, and so are callers whose right is not over the whole instance.
-   *
    * @returns The right as it is now.
    * @throws {DomainError} `token_invalid`, `permission_missing`, `storage_unavailable`.
    */

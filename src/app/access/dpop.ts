@@ -1,6 +1,4 @@
-/**
- * DPoP at this issuer and its API (RFC 9449): verifies proofs, hands out nonces, and accepts each proof once over all replicas.
- */
+/** DPoP at this issuer and its API (RFC 9449): verifies proofs, hands out nonces, and accepts each proof once over all replicas. */
 
 import { DomainError } from '../../domain/errors.ts'
 import type { VerifiedAccessToken } from '../../domain/identities/authority.ts'
@@ -67,7 +65,6 @@ export class Dpop {
    * Verifies a proof. It has not been used then: call `useOnce` when nothing else can refuse the request.
    *
    * A proof must have a valid nonce, or none and a recent `iat`. So a client with a wrong clock gets a nonce and works too.
-   *
    * @throws {DomainError} `dpop_proof_invalid`; `dpop_nonce_required` with a nonce for the next attempt.
    */
   async verify({ proof: jwt, method, path, accessToken }: RequestWithProof): Promise<VerifiedProof> {
@@ -89,7 +86,6 @@ export class Dpop {
 
   /**
    * The proof for a token that is bound to a key (RFC 9449 §7.1), which has not been used up yet; null for any other token.
-   *
    * @throws {DomainError} `token_bound` without the scheme `DPoP` or with a proof by another key (§7.2); `token_invalid` for a token
    * of this scheme that is bound to no key; otherwise like `verify`.
    */
@@ -115,7 +111,6 @@ export class Dpop {
 
   /**
    * Uses a proof up, on all replicas (RFC 9449 §11.1).
-   *
    * @throws {DomainError} `dpop_proof_invalid` if it has been used before; `storage_unavailable`.
    */
   async useOnce({ keyThumbprint, proofId }: VerifiedProof): Promise<void> {

@@ -31,7 +31,6 @@ export class Introspection {
   /**
    * An access token is active that was signed by a key that is published, has neither expired nor been revoked, and is of an enabled user. Any
    * other text is not. Memory may affirm; what depends on the database is denied only as the database has it (decision 12).
-   *
    * @throws {DomainError} `storage_unavailable`.
    */
   async examine(token: string): Promise<Examined> {

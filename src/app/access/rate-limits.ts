@@ -1,6 +1,4 @@
-/**
- * Token buckets: a rate limit with a burst for each of many sources, and the network of an address, which counts as one source.
- */
+/** Token buckets: a rate limit with a burst for each of many sources, and the network of an address, which counts as one source. */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../domain/time.ts'
 

@@ -1,6 +1,4 @@
-/**
- * Follows the audit trail: batches of events, as they can be read.
- */
+/** Follows the audit trail: batches of events, as they can be read. */
 import type { AuditFilter, AuditPosition } from '../../domain/audit.ts'
 import type { AuditBatch, AuditReader } from '../../domain/ports/audit.ts'
 import type { Clock } from '../../domain/time.ts'
@@ -44,7 +42,6 @@ export class AuditFeed {
 
   /**
    * Yields the events after a position, then those that come, until the signal is aborted. A batch may be empty.
-   *
    * @throws {DomainError} while iterating: what `AuditReader.readAfter` throws.
    */
   async *follow({ after, filter, signal, idleMillis }: Following): AsyncGenerator<AuditBatch, void> {

@@ -1,6 +1,4 @@
-/**
- * The resource names of the audit trail: paths of kinds and ids, so that a filter finds a resource with its parts.
- */
+/** The resource names of the audit trail: paths of kinds and ids, so that a filter finds a resource with its parts. */
 
 export const WEB_KEYS = 'web_keys'
 

@@ -1,6 +1,4 @@
-/**
- * Deletes audit events that are older than they have to be kept. Every replica does; deleting twice deletes nothing.
- */
+/** Deletes audit events that are older than they have to be kept. Every replica does; deleting twice deletes nothing. */
 import type { AuditLog } from '../../domain/ports/audit.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import type { Clock } from '../../domain/time.ts'

@@ -69,7 +69,6 @@ export class AuditTrail {
 
   /**
    * Queues a refusal to be written. Never throws.
-   *
    * @param entry Of an anonymous caller: with a resource if it tried to be a user that exists, and then only.
    * @param outcome The reason of the refusal.
    */

@@ -8,10 +8,7 @@ import { ANONYMOUS, type AuditEntry } from '../../domain/audit.ts'
 import type { Clock } from '../../domain/time.ts'
 import { networkOf, type RateLimit, TokenBuckets } from '../access/rate-limits.ts'
 
-/**
- * Who was refused: a caller who has proved who it is, an anonymous one who tried to be a user that exists, or any other
- * anonymous one.
- */
+/** Who was refused: a caller who has proved who it is, an anonymous one who tried to be a user that exists, or any other anonymous one. */
 export type RefusalKind = 'caller' | 'claimed_user' | 'anonymous'
 
 export function kindOf({ actor, resource }: AuditEntry): RefusalKind {

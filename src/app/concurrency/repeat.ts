@@ -1,6 +1,4 @@
-/**
- * Background tasks: each is repeated until it is stopped.
- */
+/** Background tasks: each is repeated until it is stopped. */
 import type { Clock } from '../../domain/time.ts'
 
 export interface RepeatOptions {
@@ -15,7 +13,6 @@ export interface RepeatOptions {
 
 /**
  * Runs a task again and again. It must not fail.
- *
  * @param run Gets a signal that is aborted when the task is stopped.
  * @returns What stops it, and waits for a run under way.
  */

@@ -1,6 +1,4 @@
-/**
- * Single flight: callers share one run of an operation. Each caller gets a run that began after its call.
- */
+/** Single flight: callers share one run of an operation. Each caller gets a run that began after its call. */
 import type { Clock } from '../../domain/time.ts'
 
 /** One run at a time. Callers during a run share the next one, because the current one may have read too early. */

@@ -1,6 +1,4 @@
-/**
- * A configuration as it comes in, with keys and certificates as text, and how they are read.
- */
+/** A configuration as it comes in, with keys and certificates as text, and how they are read. */
 import type {
   Configuration,
   Mistakes,

@@ -78,7 +78,6 @@ export class Configurations {
 
   /**
    * Brings the instance to what the configuration says.
-   *
    * @param entry Its resource does not count: each changed resource is an event of its own.
    * @param version Of the plan that shall be applied; null: whatever the instance is like.
    * @returns The version of the instance afterwards.

@@ -78,7 +78,6 @@ export class ConsoleSessions {
 
   /**
    * A link with which the caller, and no other user, can sign in.
-   *
    * @throws {DomainError} `sign_in_by_session`: by links of its own a session could outlive itself; `console_limit_reached`.
    */
   async createLink(actor: Actor): Promise<{ readonly code: string; readonly link: SignInLink }> {
@@ -102,7 +101,6 @@ export class ConsoleSessions {
 
   /**
    * Opens a session with the code of a link, which is used up by that on all replicas.
-   *
    * @throws {DomainError} `sign_in_link_invalid`, also if what the link came from has ended, which counts as a failed authentication; `too_many_failures` before any work is done;
    * `console_limit_reached`.
    */

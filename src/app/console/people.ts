@@ -36,7 +36,6 @@ export class People {
 
   /**
    * Opens a session of a person.
-   *
    * @throws {DomainError} `sign_in_not_allowed`, `last_owner`, `console_limit_reached`, `project_name_taken` if another project has the name
    * of the project of people; `storage_unavailable`, `change_outcome_unknown`.
    */

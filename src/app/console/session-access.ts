@@ -69,7 +69,6 @@ export class SessionAccess {
   /**
    * The caller, if the cookie is that of an open session of an enabled user. A cookie that this instance did not make counts as a failed
    * authentication, and costs no query.
-   *
    * @throws {DomainError} `console_session_invalid`; `storage_unavailable`; `too_many_failures` before any work is done.
    */
   async authenticate({ cookie, address, isUse }: PresentedCookie): Promise<SessionCaller> {
@@ -99,7 +98,6 @@ export class SessionAccess {
 
   /**
    * Checks again a right that was granted, against the database.
-   *
    * @returns The right as it is now.
    * @throws {DomainError} `console_session_invalid`, `permission_missing`, `storage_unavailable`.
    */

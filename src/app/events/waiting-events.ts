@@ -1,6 +1,4 @@
-/**
- * The events that wait for a webhook.
- */
+/** The events that wait for a webhook. */
 import type { AuditEvent, AuditFilter } from '../../domain/audit.ts'
 import { MAX_COUNTED } from '../../domain/events/delivery.ts'
 import { isWanted, type Webhook } from '../../domain/events/webhook.ts'

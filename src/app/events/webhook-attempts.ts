@@ -1,6 +1,4 @@
-/**
- * One attempt to hand an event to a webhook: what is sent, and signed with which secrets.
- */
+/** One attempt to hand an event to a webhook: what is sent, and signed with which secrets. */
 import type { AuditEvent } from '../../domain/audit.ts'
 import { CLOUD_EVENT_TYPE, toCloudEvent } from '../../domain/events/cloud-event.ts'
 import type { DeliveryOutcome } from '../../domain/events/delivery.ts'

@@ -1,6 +1,4 @@
-/**
- * How delivery goes, as this process knows it, for the metrics.
- */
+/** How delivery goes, as this process knows it, for the metrics. */
 import type { AuditPosition } from '../../domain/audit.ts'
 import type { Webhook } from '../../domain/events/webhook.ts'
 

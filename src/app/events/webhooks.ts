@@ -77,7 +77,6 @@ export class Webhooks {
 
   /**
    * Events after this call are sent.
-   *
    * @returns The secret, which is shown this once.
    * @throws {DomainError} `webhook_name_taken`; `webhook_limit_reached`; `webhook_invalid` for the certificates.
    */
@@ -111,10 +110,7 @@ export class Webhooks {
     )
   }
 
-  /**
-   * @param overlapSeconds For how long the secret before signs besides.
-   * @returns The new secret, which is shown this once.
-   */
+  /** @param overlapSeconds For how long the secret before signs besides. @returns The new secret, which is shown this once. */
   async rotateSecret(
     actor: Actor,
     webhookId: string,

@@ -132,7 +132,6 @@ export class Credentials {
 
   /**
    * Adds the key of a JWK, or all keys of a JWK Set.
-   *
    * @param expiresAt Null: they work until they are removed.
    * @throws {DomainError} also `user_key_invalid`.
    */

@@ -1,7 +1,4 @@
-/**
- * Records when secrets were last used. Uses are collected and written in batches, so that no token request waits for the write
- * or fails with it.
- */
+/** Records when secrets were last used. Uses are collected and written in batches, so that no token request waits for the write or fails with it. */
 import { LRUCache } from 'lru-cache'
 import type { CredentialUses } from '../../domain/ports/records.ts'
 import type { Log } from '../../domain/ports/runtime.ts'

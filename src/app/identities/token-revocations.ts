@@ -31,7 +31,6 @@ export class TokenRevocations {
 
   /**
    * Revokes a token in the name of its user, which needs no permission. It is idempotent.
-   *
    * @throws {DomainError} `token_invalid` if the credential of the client is not live any more; `revoked_token_limit_reached`,
    * `primary_region`, `storage_unavailable`, `change_outcome_unknown`, `change_not_in_force`.
    */

@@ -1,6 +1,4 @@
-/**
- * The use cases around the rotation of web keys: out of turn, after a leak, the policy and what comes next.
- */
+/** The use cases around the rotation of web keys: out of turn, after a leak, the policy and what comes next. */
 
 import { DomainError } from '../../domain/errors.ts'
 import type { Actor } from '../../domain/identities/authority.ts'
@@ -147,7 +145,6 @@ export class KeyRotation {
 
   /**
    * Changes the policy. An algorithm that no key of the ring has is warned about when it is set, and when rotation is switched on.
-   *
    * @throws {DomainError} `rotation_policy_invalid`.
    */
   async changePolicy(actor: Actor, changes: Partial<RotationPolicy>): Promise<ChangedPolicy> {
@@ -171,7 +168,6 @@ export class KeyRotation {
 
   /**
    * The steps that follow if no administrator interferes, in order.
-   *
    * @param changes Settings of the policy to plan with, as `changePolicy` would set them. Nothing is stored.
    * @throws {DomainError} `rotation_policy_invalid`.
    */

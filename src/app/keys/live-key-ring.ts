@@ -58,7 +58,6 @@ export class LiveKeyRing {
 
   /**
    * Makes the snapshot of a ring that this process has changed, with the signer that is open or one that it opens.
-   *
    * @param sealed Sealed private keys by key id.
    * @returns Undefined if the active key is neither open nor among the sealed ones.
    */

@@ -30,7 +30,6 @@ export interface Resealed {
 
 /**
  * Seals everything anew that is not sealed by the first master key.
- *
  * @throws {Error} if some key cannot be opened; nothing has been changed then, unless that key is new. If servers
  * go on sealing with another master key for too long. {DomainError} `storage_unavailable`.
  */
@@ -61,7 +60,6 @@ export async function resealAll({ store, resealer }: ResealOptions): Promise<Res
 
 /**
  * Opens every sealed key, also those of the first master key: under its id there could be another key than before.
- *
  * @returns All of them. @throws {Error} about the first one that cannot be opened.
  */
 export async function assertAllOpen({ store, resealer }: ResealOptions): Promise<readonly SealedKey[]> {

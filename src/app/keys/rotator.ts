@@ -163,7 +163,6 @@ export class Rotator {
 
   /**
    * A key that cannot be decrypted must not replace one that signs.
-   *
    * @returns The sealed private key by key id. @throws {DomainError} `web_key_cannot_be_opened`.
    */
   async #checkDecryptable(keyId: string): Promise<ReadonlyMap<string, string>> {

@@ -56,7 +56,6 @@ export class WebKeys {
 
   /**
    * Creates an initial key, and dates its publication once this replica serves it. The first of its algorithm is warned about.
-   *
    * @param signal Once it is aborted nothing is stored, because no caller would learn of the key.
    * @throws {DomainError} also `key_generation_busy`; the reason of the signal.
    */

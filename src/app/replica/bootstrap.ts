@@ -34,7 +34,6 @@ export interface BootstrapOptions {
  *
  * The credentials are stored before the instance is. A crash in between leaves credentials that do not work and an empty
  * instance, which the next start initialises. It never leaves an instance without an administrator.
- *
  * @returns Whether this call initialised it.
  * @throws {DomainError} `storage_unavailable`; any error of the credentials sink.
  */

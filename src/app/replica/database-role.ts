@@ -35,7 +35,6 @@ export class DatabaseRole {
 
   /**
    * Takes the status of a comparison into account.
-   *
    * @param at When the comparison began, by the monotonic clock.
    * @returns How old what the database has is at most, in seconds: 0 for a primary, infinite for a standby without heartbeats.
    */

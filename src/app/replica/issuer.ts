@@ -22,7 +22,6 @@ export interface IssuerOptions {
 
 /**
  * Stores the issuer of this server if the instance has none yet, and checks otherwise that it is the same.
- *
  * @throws {Error} that says what to do, if the instance has another issuer. {DomainError} `storage_unavailable`.
  */
 export async function settleIssuer({ store, issuer, followsPort, log }: IssuerOptions): Promise<void> {
@@ -48,7 +47,6 @@ export async function changeIssuer(store: IssuerStore, issuer: string): Promise<
 
 /**
  * Checks that no other issuer has been stored on purpose since this replica was started: two must not issue tokens for long.
- *
  * @param stored Null: none has been stored.
  * @throws {DomainError} `storage_unavailable`.
  */

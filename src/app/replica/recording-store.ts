@@ -11,7 +11,6 @@ const SETTING_MISSING = 'the database is a standby, and KEYTURN_PRIMARY_DATABASE
 
 /**
  * A store whose methods write to the one that can be written to at the time of the call.
- *
  * @param local Has methods only.
  * @param primary Null: there is none. Its methods throw {DomainError} `primary_unavailable` instead of `storage_unavailable`.
  */

@@ -92,7 +92,6 @@ export class ReplicaMemory {
 
   /**
    * Takes over a change of the keys that this process has made, without reading it again.
-   *
    * @param sealed Sealed private keys by key id, among them that of a key that the change has activated.
    * @returns Whether memory has the change. Not if another change came in between: then everything must be loaded.
    */

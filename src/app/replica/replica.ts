@@ -106,7 +106,6 @@ export class Replica {
 
   /**
    * Loads the state and starts following it.
-   *
    * @throws {DomainError} `storage_unavailable` if the first load fails, or what a standby has is too old.
    * @throws {Error} that says what to do, if the database is a standby and the greatest staleness too short for one.
    */
@@ -188,18 +187,13 @@ export class Replica {
     return { ready: true, warnings, ...(standby === undefined ? {} : { standby }) }
   }
 
-  /**
-   * Brings the memory up to a version that is not older than this call.
-   *
-   * @throws {DomainError} `storage_unavailable`.
-   */
+  /** Brings the memory up to a version that is not older than this call. @throws {DomainError} `storage_unavailable`. */
   refresh(): Promise<void> {
     return this.#loads.request()
   }
 
   /**
    * Like `refresh`, before a denial. Versions are compared ten times a second at most, however many calls there are.
-   *
    * @throws {DomainError} `storage_unavailable` if the newest state is not known.
    */
   async confirm(): Promise<void> {
@@ -211,7 +205,6 @@ export class Replica {
   /**
    * Like `refresh`, after an own write, and again while the database cannot be read. What was created and is shown once is answered
    * with `refreshOrLog` instead.
-   *
    * @throws {DomainError} `change_not_in_force`: the write is stored, and this replica could not read it back in time.
    */
   async refreshAfterWrite(): Promise<void> {
@@ -232,7 +225,6 @@ export class Replica {
   /**
    * Serves a change of the keys that this process has made. Nothing is read again if memory has the revision on which the change
    * was decided.
-   *
    * @param sealed Sealed private keys by key id, the one of the key that is active now among them if the change has activated it.
    * @throws {DomainError} `change_not_in_force` like `refreshAfterWrite`.
    */

@@ -56,7 +56,6 @@ export class StalenessGuard {
 
   /**
    * Memory has what the database had.
-   *
    * @param at When the comparison began, by the monotonic clock.
    * @param replayAgeSeconds How old what the database has is at most. Default null: it is a primary, and has everything.
    */

@@ -1,6 +1,4 @@
-/**
- * Shows and changes the issuer of the instance, directly in the database: a server refuses to start with another base URL.
- */
+/** Shows and changes the issuer of the instance, directly in the database: a server refuses to start with another base URL. */
 
 import { changeIssuer } from '../../app/replica/issuer.ts'
 import type { Config } from '../../config/config.ts'
@@ -21,7 +19,6 @@ export async function storedIssuer(config: Config, log: Log): Promise<string | n
 
 /**
  * Makes this the issuer of the instance.
- *
  * @returns The one before; null if none was stored.
  * @throws {Error} that says what to do, if the instance has not been set up or its embedded database is in use.
  */

@@ -38,7 +38,6 @@ export interface Recovered {
 /**
  * Gives an owner a new secret and writes it to the credentials file: an enabled owner, or else a disabled one, which is
  * enabled, or else a new one.
- *
  * @param signal Ends the command for the master keys.
  * @throws {Error} that says what to do, if the instance has not been set up, its embedded database is in use, or the
  * master keys do not open the integrity key. Then at most the schema has been changed.

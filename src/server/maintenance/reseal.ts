@@ -29,7 +29,6 @@ export interface RotatedMasterKeys extends Resealed {
 
 /**
  * Seals every private key, and the integrity key, under the first master key. A generated master key is replaced first.
- *
  * @param signal Ends the command for the master keys.
  * @throws {Error} that says what to do, if the instance has not been set up, its embedded database is in use, or the
  * master keys do not open all of them. What has been sealed anew stays so, and another call does the rest.
@@ -54,7 +53,6 @@ export async function rotateMasterKeys(config: Config, log: Log, signal: AbortSi
 
 /**
  * How many keys each master key seals, and the keys that none opens. Nothing is changed, the schema included.
- *
  * @param signal Ends the command for the master keys.
  * @throws {Error} like `rotateMasterKeys`, and if the schema is not the one of this version.
  */

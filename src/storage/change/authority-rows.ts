@@ -1,6 +1,4 @@
-/**
- * The rows that the right of a caller depends on, for `assertAuthorized`.
- */
+/** The rows that the right of a caller depends on, for `assertAuthorized`. */
 import { sql, type Transaction } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import type { AuthorityFacts, UserAuthority } from '../../domain/identities/authority.ts'

@@ -1,6 +1,4 @@
-/**
- * The roles of a user over projects, as a query has them: of the caller of a change, and of whole users.
- */
+/** The roles of a user over projects, as a query has them: of the caller of a change, and of whole users. */
 import type { ExpressionBuilder } from 'kysely'
 import { parseProjectMemberRole } from '../../domain/identities/permission.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'

@@ -26,11 +26,7 @@ export interface Change<Before, Decision extends Decided> {
   read(trx: Transaction<Tables>): Promise<Before>
   /** Whether `decide` checks what the right of the caller reaches. Left out: it must reach the whole instance. */
   readonly decidesReach?: true
-  /**
-   * Pure. Nothing is written if it throws.
-   *
-   * @param right That of the caller. Undefined: of the system, or of a client over what is its own.
-   */
+  /** Pure. Nothing is written if it throws. @param right That of the caller. Undefined: of the system, or of a client over what is its own. */
   decide(before: Before, moment: ChangeMoment, right: ChangeRight | undefined): Decision
   /** Writes the difference, and returns whether there is one. If it throws, the transaction is rolled back. */
   write(trx: Transaction<Tables>, before: Before, decision: Decision): Promise<boolean>
@@ -57,7 +53,6 @@ type Refusal = { readonly kind: 'refused'; readonly error: unknown }
 
 /**
  * Makes a change.
- *
  * @param entry The authority, and the audit event that is written if anything changed. Null for an observation, such as a date: it has no caller,
  * no right is checked, and there is no event.
  * @throws {DomainError} `token_invalid` or `permission_missing` if the authority of `entry` does not hold under the lock, or reaches too

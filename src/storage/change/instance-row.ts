@@ -1,6 +1,4 @@
-/**
- * The one row of `instance`: its version, and the lock that serialises all changes.
- */
+/** The one row of `instance`: its version, and the lock that serialises all changes. */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { ChangedUsers, Revision } from '../../domain/changes.ts'
 import type { InstanceStatus } from '../../domain/ports/instance.ts'
@@ -19,11 +17,7 @@ const CHANGE_TIME = sql<Date>`greatest(${CLOCK}, changed_at + interval '1 millis
 /** What a standby has not replayed yet is older than its newest heartbeat. A primary does not look for it. */
 const NEWEST_HEARTBEAT = sql<Date | null>`case when pg_is_in_recovery() then (select max(last_seen_date) from replicas) end`
 
-/**
- * Reads the version of the instance that the transaction sees, with its dates.
- *
- * @throws {NewerSchema}
- */
+/** Reads the version of the instance that the transaction sees, with its dates. @throws {NewerSchema} */
 export async function readStatus(trx: Transaction<Tables>): Promise<InstanceStatus> {
   const askedAt = Date.now()
   const { version, changed_at, schema_major, issuer, now, in_recovery, newest_heartbeat } = await trx
@@ -54,7 +48,6 @@ export async function isInitialised(db: Kysely<Tables>): Promise<boolean> {
  * Takes the lock of the instance until the transaction ends. It excludes all other changes, in every process.
  *
  * The transaction must be READ COMMITTED: then its later reads include the changes of previous holders of the lock.
- *
  * @throws {NewerSchema}
  */
 export async function lockInstance(
@@ -89,7 +82,6 @@ export async function readChangeTime(db: Kysely<Tables>): Promise<Date> {
 
 /**
  * Raises the version, notes what it changed, and has the commit send NOTIFY if changes are announced.
- *
  * @param change Its date, from `readChangeMoment` or later, and the users that it may have changed.
  * @returns The revision that it makes.
  */

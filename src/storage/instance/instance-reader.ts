@@ -1,6 +1,4 @@
-/**
- * The `InstanceReader` on a database: every method reads one snapshot, in one transaction.
- */
+/** The `InstanceReader` on a database: every method reads one snapshot, in one transaction. */
 import type { Transaction } from 'kysely'
 import type { Revision } from '../../domain/changes.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'

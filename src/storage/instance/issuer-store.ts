@@ -1,6 +1,4 @@
-/**
- * The `IssuerStore` on a database: a column of the instance.
- */
+/** The `IssuerStore` on a database: a column of the instance. */
 import type { Kysely } from 'kysely'
 import type { IssuerStore } from '../../domain/ports/instance.ts'
 import { changeInstance, type Decided } from '../change/instance-change.ts'

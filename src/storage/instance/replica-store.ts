@@ -1,6 +1,4 @@
-/**
- * The `ReplicaStore` on a database: one row for each replica, written outside of the lock and without a new version.
- */
+/** The `ReplicaStore` on a database: one row for each replica, written outside of the lock and without a new version. */
 import { sql } from 'kysely'
 import type { ReplicaStore } from '../../domain/ports/records.ts'
 import { GONE_KEPT_SECONDS, MAX_REPLICAS, type SeenReplica } from '../../domain/replicas.ts'

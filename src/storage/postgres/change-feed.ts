@@ -41,7 +41,6 @@ export interface FeedTimes {
  * The change feed; it is off with `poll`.
  *
  * It has one subscription at a time, which does not fail: a failed connect is logged and tried again until the subscription ends.
- *
  * @throws {Error} if the URL cannot be read.
  */
 export function createChangeFeed(options: PostgresOptions, times: FeedTimes = {}): ChangeFeed {

@@ -25,11 +25,7 @@ export interface Database {
   close(): Promise<void>
 }
 
-/**
- * Opens a database. The server is not contacted before the first query.
- *
- * @throws {Error} if the URL cannot be read.
- */
+/** Opens a database. The server is not contacted before the first query. @throws {Error} if the URL cannot be read. */
 export function openDatabase(options: PostgresOptions): Database {
   const { serving: servingPool, administration, changes: changesPool } = createPostgresPools(options)
   const log = logRefusals(options.log)

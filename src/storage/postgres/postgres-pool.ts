@@ -88,11 +88,7 @@ export function shareOut(
   return { serving, administration: Math.max(1, maxConnections - serving - (changeFeed === 'listen' ? 1 : 0)) }
 }
 
-/**
- * Opens the pools. Nothing is connected yet.
- *
- * @throws {Error} if the URL cannot be read. The message does not repeat it: it may carry a password.
- */
+/** Opens the pools. Nothing is connected yet. @throws {Error} if the URL cannot be read. The message does not repeat it: it may carry a password. */
 export function createPostgresPools(options: PostgresOptions): PostgresPools {
   assertReadableUrl(options.url)
   const { statementTimeoutMillis, maxConnections, changeFeed } = options
@@ -195,11 +191,7 @@ export function addressOf(url: string): string {
   return `${host}:${port}`
 }
 
-/**
- * Reads a database URL without connecting.
- *
- * @throws {Error} if it cannot be read. The message does not repeat it: it may carry a password.
- */
+/** Reads a database URL without connecting. @throws {Error} if it cannot be read. The message does not repeat it: it may carry a password. */
 export function assertReadableUrl(url: string): void {
   const malformed = 'the database URL cannot be read: expected postgresql://user:password@host:port/database'
   // pg takes any text for the name of a database on a host called "base".

@@ -1,6 +1,4 @@
-/**
- * What the server of the database is: its version, and whether it is a hot standby, which replays the changes of a primary and can only be read.
- */
+/** What the server of the database is: its version, and whether it is a hot standby, which replays the changes of a primary and can only be read. */
 import { type Kysely, sql } from 'kysely'
 import { DomainError } from '../../domain/errors.ts'
 import type { Tables } from '../schema/tables.ts'
@@ -19,7 +17,6 @@ export async function isStandby(db: Kysely<Tables>): Promise<boolean> {
 
 /**
  * Asserts that the database can be written to, before something that only its primary can do.
- *
  * @param missing What has to be done there, as a sentence for the operator.
  * @throws {DomainError} `storage_unavailable` if it is a standby: what is missing arrives when its primary has it.
  */

@@ -110,7 +110,6 @@ export function toConnectError(error: unknown): unknown {
 
 /**
  * Runs an operation whose only effects are in the database.
- *
  * @throws {DomainError} `storage_unavailable` instead of the errors that mean so. The original error is its `cause`, for
  * logs: the message has no data of the database.
  */
@@ -124,7 +123,6 @@ export async function usingStorage<T>(run: () => Promise<T>): Promise<T> {
 
 /**
  * Like `usingStorage`, for a transaction that is retried, with backoff and jitter, when it was rolled back or its wait for a lock timed out.
- *
  * @param lockWaitMillis How long it is retried after lock timeouts, from its beginning. Default 0.
  * @throws {DomainError} `storage_unavailable` also after too many attempts, or too long a wait for the lock.
  */
