@@ -4,35 +4,24 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { ServiceUserText } from '../app/configuration/configuration-text.ts'
-import { type ConfigurationRequest, prepareConfiguration } from '../app/configuration/configurations.ts'
+import {
+  type ConfigurationRequest,
+  type PlanningOptions,
+  prepareConfiguration,
+} from '../app/configuration/configurations.ts'
 import type { Config } from '../config/config.ts'
-import { type FileConfiguration, parseConfiguration } from '../configuration-files/configuration.ts'
+import { parseConfiguration } from '../configuration-files/configuration.ts'
 import { ConfigurationMistakes } from '../configuration-files/mistakes.ts'
 import { readSourceFiles } from '../configuration-files/source-files.ts'
 import { parseCaCertificates, parseIssuerKeys } from '../crypto/issuer-key.ts'
 import { thumbprint } from '../crypto/public-key-macs.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
 import { type ConfiguredUser, DEFAULT_LABEL } from '../domain/configuration/configuration.ts'
-import type { ConfiguredState } from '../domain/configuration/plan.ts'
 import { DomainError } from '../domain/errors.ts'
 import { formatClientId } from '../domain/identities/client-id.ts'
-import { DEFAULT_ROTATION_POLICY } from '../domain/keys/rotation-policy.ts'
 import type { FirstConfiguration } from '../domain/ports/instance.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { toConfigurationText } from '../rpc/configuration/configuration-mapping.ts'
-
-const EMPTY: ConfiguredState = {
-  version: 0,
-  projects: [],
-  users: [],
-  trustedIssuers: [],
-  policy: DEFAULT_ROTATION_POLICY,
-  labels: new Map(),
-  otherOwners: 0,
-  otherUsers: new Map(),
-  otherHolders: { roles: new Map(), scopes: new Map(), projects: new Map(), trustedIssuers: new Map() },
-  audiences: new Map(),
-}
 
 export interface BootstrapFile {
   readonly configuration: FirstConfiguration
@@ -64,17 +53,7 @@ export async function readBootstrapFile(
   }
   const { configuration, mistakes } = toConfigurationText(read.configuration)
   const request = { configuration, mistakes, label: DEFAULT_LABEL, prune: false, takeOver: false }
-  const { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys } = config
-  const prepared = prepareConfiguration(request, {
-    parseUserKeys,
-    parseIssuerKeys,
-    parseCaCertificates,
-    newId: randomUUID,
-    thumbprintOf: thumbprint,
-    issuer: baseUrl,
-    limits: { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys },
-  })
-  assertFits(prepared, read)
+  const prepared = prepareConfiguration(request, planningOptions(config, baseUrl))
   const owners = ownersOf(request)
   if (owners.length === 0) throw new Error(`${file} has no owner: ${NO_OWNER}`)
   let users: readonly ConfiguredUser[] = []
@@ -82,9 +61,14 @@ export async function readBootstrapFile(
     configuration: {
       ...prepared,
       decide: (state, moment) => {
-        const change = prepared.decide(state, moment)
-        users = change.plan.users
-        return change
+        try {
+          const change = prepared.decide(state, moment)
+          users = change.plan.users
+          return change
+        } catch (error) {
+          // Each with its line.
+          throw error instanceof DomainError ? new ConfigurationMistakes(read.located(error.fields)) : error
+        }
       },
     },
     ownerClientIds: () =>
@@ -94,14 +78,18 @@ export async function readBootstrapFile(
   }
 }
 
-/** All mistakes at once, each with its line, before anything is written. */
-function assertFits({ decide }: FirstConfiguration, { located }: FileConfiguration): void {
-  const now = new Date()
-  try {
-    decide(EMPTY, { clock: now, date: now })
-  } catch (error) {
-    if (!(error instanceof DomainError)) throw error
-    throw new ConfigurationMistakes(located(error.fields))
+/** What plans of configurations need of this server. */
+export function planningOptions(config: Config, issuer: string): PlanningOptions {
+  const { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys } = config
+  const limits = { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys }
+  return {
+    parseUserKeys,
+    parseIssuerKeys,
+    parseCaCertificates,
+    newId: randomUUID,
+    thumbprintOf: thumbprint,
+    issuer,
+    limits,
   }
 }
 

@@ -28,7 +28,6 @@ import { createAccessTokenVerifier } from '../crypto/access-token-verifier.ts'
 import { createDpopProofVerifier } from '../crypto/dpop-proof.ts'
 import { verifyFederatedToken } from '../crypto/federated-token.ts'
 import { parseCaCertificates, parseIssuerKeys } from '../crypto/issuer-key.ts'
-import { thumbprint } from '../crypto/public-key-macs.ts'
 import { createKeyResealer } from '../crypto/sealed-key.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
 import type { OpenIdProvider } from '../domain/ports/console.ts'
@@ -52,6 +51,7 @@ import { createKeyStore } from '../storage/keys/key-store.ts'
 import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'
 import type { Database } from '../storage/postgres/database.ts'
 import { readServerVersion } from '../storage/postgres/server-state.ts'
+import { planningOptions } from './bootstrap-file.ts'
 import type { CleanupStack } from './cleanup-stack.ts'
 import { createConsole } from './console.ts'
 import { createIssuerKeys } from './federation.ts'
@@ -209,15 +209,9 @@ export function createServices(options: ServicesOptions): Pick<Services, 'oauth'
     webKeys: new WebKeys({ ...keys, activation: { guard: config.activationGuard, jwksMaxAgeSeconds }, maxWebKeys }),
     rotation: new KeyRotation({ ...keys, limits, now }),
     configurations: new Configurations({
+      ...planningOptions(config, issuer),
       store: port('ConfigurationStore', createConfigurationStore(database, publicKeys)),
       replica,
-      parseUserKeys,
-      parseIssuerKeys,
-      parseCaCertificates,
-      newId,
-      thumbprintOf: thumbprint,
-      issuer,
-      limits,
       log,
     }),
     instance: new InstanceOverview({
