@@ -1,10 +1,12 @@
 /**
- * The spans of requests, and below them the spans of calls that a request waits for.
+ * The spans of requests, and below them the spans of calls that a request waits for, exported in batches with OTLP as JSON over HTTP.
  *
- * Attributes follow OpenTelemetry's semantic conventions for HTTP and RPC.
+ * Attributes follow OpenTelemetry's semantic conventions for HTTP and RPC. The exporter reads address, headers, certificates and limits from the
+ * environment itself. Its queue is bounded: an outage of the collector costs spans, and a line in the log every minute.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { IncomingMessage } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
 import {
   type Context,
   createTraceState,
@@ -12,69 +14,54 @@ import {
   type Span,
   SpanKind,
   SpanStatusCode,
-  type Tracer,
   trace,
 } from '@opentelemetry/api'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import {
+  defaultResource,
+  detectResources,
+  envDetector,
+  resourceFromAttributes,
+  serviceInstanceIdDetector,
+} from '@opentelemetry/resources'
+import {
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type SpanExporter,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
+import type { TraceSampling } from '../../config/trace-sampling.ts'
+import { readVersion } from '../../config/version.ts'
 import { DomainError, isOutage } from '../../domain/errors.ts'
-import type { Handler } from '../../http/requests/exchange.ts'
+import { LogThrottle } from '../../domain/log-throttle.ts'
+import type { Log } from '../../domain/ports/runtime.ts'
 import { isRpc, rpcMethodOf } from '../../rpc/protocol/rpc-route.ts'
 import { parseTraceparent } from './trace-context.ts'
-import type { TracedRequest } from './tracing.ts'
+import { LAST_SPANS_MILLIS, type Tracing } from './tracing.ts'
 
-export class RequestSpans {
-  readonly #tracer: Tracer
-  readonly #spans = new WeakMap<object, Span>()
+const SUCCESS = 0
+
+export function createTracing({ ratio, followsSender }: TraceSampling, log: Log): Tracing {
+  const root = new TraceIdRatioBasedSampler(ratio)
+  const provider = new TracerProvider({
+    resource: defaultResource()
+      .merge(resourceFromAttributes({ 'service.name': 'keyturn', 'service.version': readVersion() }))
+      .merge(detectResources({ detectors: [serviceInstanceIdDetector, envDetector] })),
+    sampler: followsSender ? new ParentBasedSampler({ root }) : root,
+    spanProcessors: [new BatchSpanProcessor({ exporter: withWarning(new OTLPTraceExporter(), log) })],
+  })
+  const tracer = provider.getTracer('keyturn')
+  const spans = new WeakMap<object, Span>()
   /** The context of the request that the current call belongs to. */
-  readonly #context = new AsyncLocalStorage<Context>()
-
-  constructor(tracer: Tracer) {
-    this.#tracer = tracer
-  }
-
-  readonly around = (handler: Handler): Handler => {
-    return (req, res) => {
-      const span = this.#tracer.startSpan('request', { kind: SpanKind.SERVER }, senderOf(req))
-      this.#spans.set(req, span)
-      res.setHeader('traceresponse', traceresponse(span))
-      return this.#context.run(trace.setSpan(ROOT_CONTEXT, span), () => handler(req, res))
-    }
-  }
-
-  readonly end = ({ request, method, route, status, clientId, failure }: TracedRequest): void => {
-    const span = this.#spans.get(request)
-    if (span === undefined) return
-    this.#spans.delete(request)
-    span.updateName(`${method} ${route}`)
-    span.setAttributes({
-      'http.request.method': method === 'other' ? '_OTHER' : method,
-      'http.route': route,
-      'http.response.status_code': status,
-    })
-    if (isRpc(route)) {
-      span.setAttributes({ 'rpc.system.name': rpcSystem(request), 'rpc.method': rpcMethodOf(route) })
-    }
-    if (clientId !== undefined) span.setAttribute('keyturn.client_id', clientId)
-    const error = failure ?? (status >= 400 ? String(status) : undefined)
-    if (error !== undefined) span.setAttribute('error.type', error)
-    // A refusal is no error of the server.
-    if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
-    span.end()
-  }
-
-  readonly calls = <Port extends object>(name: string, port: Port): Port => {
-    const traced = Object.entries(port).map(([method, call]) => [
-      method,
-      typeof call !== 'function' ? call : (...args: unknown[]) => this.#child(`${name}.${method}`, () => call(...args)),
-    ])
-    return Object.fromEntries(traced)
-  }
+  const current = new AsyncLocalStorage<Context>()
 
   /** Makes no span outside of a request: following the database, for example, is not traced. */
-  #child<T>(name: string, run: () => Promise<T>): Promise<T> {
-    const parent = this.#context.getStore()
+  const child = <T>(name: string, run: () => Promise<T>): Promise<T> => {
+    const parent = current.getStore()
     if (parent === undefined) return run()
-    const span = this.#tracer.startSpan(name, {}, parent)
-    return this.#context.run(trace.setSpan(parent, span), async () => {
+    const span = tracer.startSpan(name, {}, parent)
+    return current.run(trace.setSpan(parent, span), async () => {
       try {
         return await run()
       } catch (error) {
@@ -85,6 +72,63 @@ export class RequestSpans {
         span.end()
       }
     })
+  }
+  return {
+    around: (handler) => (req, res) => {
+      const span = tracer.startSpan('request', { kind: SpanKind.SERVER }, senderOf(req))
+      spans.set(req, span)
+      res.setHeader('traceresponse', traceresponse(span))
+      return current.run(trace.setSpan(ROOT_CONTEXT, span), () => handler(req, res))
+    },
+    end: ({ request, method, route, status, clientId, failure }) => {
+      const span = spans.get(request)
+      if (span === undefined) return
+      spans.delete(request)
+      const error = failure ?? (status >= 400 ? String(status) : undefined)
+      span.updateName(`${method} ${route}`)
+      span.setAttributes({
+        'http.request.method': method === 'other' ? '_OTHER' : method,
+        'http.route': route,
+        'http.response.status_code': status,
+        ...(isRpc(route) ? { 'rpc.system.name': rpcSystem(request), 'rpc.method': rpcMethodOf(route) } : {}),
+        ...(clientId === undefined ? {} : { 'keyturn.client_id': clientId }),
+        ...(error === undefined ? {} : { 'error.type': error }),
+      })
+      // A refusal is no error of the server.
+      if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
+      span.end()
+    },
+    calls: <Port extends object>(name: string, port: Port): Port => {
+      const traced = Object.entries(port).map(([method, call]) => [
+        method,
+        typeof call !== 'function' ? call : (...args: unknown[]) => child(`${name}.${method}`, () => call(...args)),
+      ])
+      return Object.fromEntries(traced)
+    },
+    stop: async () => {
+      const isSent = provider.shutdown().then(() => true)
+      // A collector that answers byte by byte would keep the server from stopping.
+      if (await Promise.race([isSent, delay(LAST_SPANS_MILLIS, false, { ref: false })])) return
+      log.warn({ reason: `no answer within ${LAST_SPANS_MILLIS / 1000} s` }, 'the last traces could not be sent')
+    },
+  }
+}
+
+/** Logs spans that are lost, which the processor does not. */
+function withWarning(exporter: SpanExporter, log: Log): SpanExporter {
+  const throttle = new LogThrottle()
+  return {
+    export: (spans, done) =>
+      exporter.export(spans, (result) => {
+        if (result.code === SUCCESS) return done(result)
+        const reason = result.error?.message ?? 'unknown'
+        if (throttle.admits('lost', performance.now()))
+          log.warn({ reason, spans: spans.length }, 'traces could not be sent to the collector and are lost')
+        // A failure would only reach OpenTelemetry's global error handler.
+        done({ code: SUCCESS })
+      }),
+    forceFlush: async () => exporter.forceFlush?.(),
+    shutdown: () => exporter.shutdown(),
   }
 }
 

@@ -1,7 +1,5 @@
 /** Traces of requests, if a collector is configured. Without one OpenTelemetry's SDK is not loaded, and requests cost nothing. */
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../../config/config.ts'
-import { readVersion } from '../../config/version.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
 
@@ -43,23 +41,8 @@ const NO_TRACING: Tracing = {
 }
 
 /** Starts tracing if the configuration names a collector. */
-export async function startTracing({ traceSampling: sampling }: Config, log: Log): Promise<Tracing> {
-  if (sampling === null) return NO_TRACING
-  const [{ createTracerProvider }, { RequestSpans }] = await Promise.all([
-    import('./tracer-provider.ts'),
-    import('./request-spans.ts'),
-  ])
-  const provider = createTracerProvider({ sampling, version: readVersion(), log })
-  const spans = new RequestSpans(provider.getTracer('keyturn'))
-  return {
-    around: spans.around,
-    end: spans.end,
-    calls: spans.calls,
-    stop: async () => {
-      const isSent = provider.shutdown().then(() => true)
-      // A collector that answers byte by byte would keep the server from stopping.
-      if (await Promise.race([isSent, delay(LAST_SPANS_MILLIS, false, { ref: false })])) return
-      log.warn({ reason: `no answer within ${LAST_SPANS_MILLIS / 1000} s` }, 'the last traces could not be sent')
-    },
-  }
+export async function startTracing({ traceSampling }: Config, log: Log): Promise<Tracing> {
+  if (traceSampling === null) return NO_TRACING
+  const { createTracing } = await import('./request-spans.ts')
+  return createTracing(traceSampling, log)
 }
