@@ -11,7 +11,7 @@ import {
   DOCUMENT_PATHS,
   MTLS_AUTHENTICATION_METHODS,
   OAUTH_PATHS,
-} from '../../src/oauth/endpoints.ts'
+} from '../../src/oauth/requests/endpoints.ts'
 import { TOO_MANY_FAILURES } from '../../src/oauth/requests/answers.ts'
 import { type HeaderName, headersOf } from './headers.ts'
 import { type Json, refTo } from './json.ts'

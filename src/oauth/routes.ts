@@ -3,11 +3,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { KeySnapshot } from '../app/keys/live-key-ring.ts'
 import type { HeaderList } from '../domain/http-headers.ts'
 import { isUnchanged } from '../domain/http-headers.ts'
+import { type ClientEndpointOptions, ClientEndpoints, type OAuthHandler } from './client-endpoint.ts'
 import { discoveryDocument, protectedResourceDocument } from './documents/discovery.ts'
 import { keySetOf, type PublishedDocument, publishDocument } from './documents/jwks.ts'
-import type { ClientEndpoint, DOCUMENT_PATHS } from './endpoints.ts'
 import { send, toAnswer, unavailable } from './requests/answers.ts'
-import { type ClientEndpointOptions, createClientEndpoints, type OAuthHandler } from './requests/client-endpoint.ts'
+import type { ClientEndpoint, DOCUMENT_PATHS } from './requests/endpoints.ts'
 import type { Form } from './requests/form.ts'
 import { createAccessTokenSigner } from './token/token-grants.ts'
 
@@ -57,11 +57,14 @@ export function createOAuth(options: OAuthOptions): OAuth {
       else sendDocument(req, res, body, always)
     }
   }
+  const endpoints = new ClientEndpoints({ ...options, signer: () => current.signer }, isPlain)
   const discovery = publishDocument(discoveryDocument(issuer, options))
   const protectedResource = publishDocument(protectedResourceDocument(issuer, options))
   return {
     routes: {
-      ...createClientEndpoints({ ...options, signer: () => current.signer }, isPlain),
+      token: endpoints.at('token'),
+      introspection: endpoints.at('introspection'),
+      revocation: endpoints.at('revocation'),
       jwks: document(() => current.keySet),
       discovery: document(() => discovery),
       protectedResource: document(() => protectedResource),

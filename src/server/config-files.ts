@@ -3,7 +3,7 @@
 import { type Config, ConfigError } from '../config/config.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { readCertificate } from '../http/tls/tls-files.ts'
-import { OAUTH_PATHS } from '../oauth/endpoints.ts'
+import { OAUTH_PATHS } from '../oauth/requests/endpoints.ts'
 import { type CredentialsFile, credentialsFile } from '../secret-files/credentials-file.ts'
 import { masterKeyFile } from '../secret-files/master-key-source.ts'
 import { readAuthorities } from './client-certificates.ts'

@@ -11,7 +11,7 @@ import { type Handler, type Refuse, refuse, sendJson } from '../http/requests/ex
 import { healthz, readyz } from '../http/requests/health.ts'
 import type { RequestContexts } from '../http/requests/request-context.ts'
 import { type Answered, createRouter, type Fallback, notFound, type Route } from '../http/requests/router.ts'
-import { DOCUMENT_PATHS, OAUTH_PATHS } from '../oauth/endpoints.ts'
+import { DOCUMENT_PATHS, OAUTH_PATHS } from '../oauth/requests/endpoints.ts'
 import type { OAuthRoutes } from '../oauth/routes.ts'
 import { isZitadelRest } from '../rpc/keys/zitadel-web-key-service.ts'
 import { connectRefusal, grpcRefusal, isGrpc } from '../rpc/protocol/http-refusals.ts'

@@ -15,7 +15,7 @@ import { FieldRulesSchema, field as fieldRules, Ignore } from '@bufbuild/protova
 import { describe, expect, it } from '@jest/globals'
 import type { InstanceRoleSchema } from '../../gen/iam/user/v2/service_user_pb.js'
 import { keywordsOf } from '../../scripts/openapi/rule-keywords.ts'
-import { DOCUMENT_PATHS, OAUTH_PATHS } from '../../src/oauth/endpoints.ts'
+import { DOCUMENT_PATHS, OAUTH_PATHS } from '../../src/oauth/requests/endpoints.ts'
 import { SERVICES } from '../../src/rpc/services.ts'
 import { METHODS } from '../support/administration.ts'
 

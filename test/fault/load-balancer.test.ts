@@ -11,7 +11,7 @@ import { Code, ConnectError } from '@connectrpc/connect'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals'
 import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { OAUTH_PATHS } from '../../src/oauth/endpoints.ts'
+import { OAUTH_PATHS } from '../../src/oauth/requests/endpoints.ts'
 import { eventually } from '../support/eventually.ts'
 import { type HaProxy, startHaProxy, WITHOUT_HAPROXY } from '../support/haproxy.ts'
 import {

@@ -4,7 +4,7 @@
 import type { TokenSource } from '@keyturn/client'
 import { SERVICE_AUDIENCE_SCOPE } from '../../domain/identities/token-grant.ts'
 import { printable } from '../../domain/printable.ts'
-import { OAUTH_PATHS } from '../../oauth/endpoints.ts'
+import { OAUTH_PATHS } from '../../oauth/requests/endpoints.ts'
 import type { Credentials } from '../../secret-files/credentials-file.ts'
 import { ConnectionError, connectionFailure } from './connection-failure.ts'
 import { type HttpAnswer, requestJson } from './http-request.ts'

@@ -14,7 +14,7 @@ import { createRemoteJWKSet, decodeProtectedHeader, errors, type JWTPayload, jwt
 import { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import type { Config } from '../../config/config.ts'
 import { readConfig } from '../../config/read-config.ts'
-import { OAUTH_PATHS } from '../../oauth/endpoints.ts'
+import { OAUTH_PATHS } from '../../oauth/requests/endpoints.ts'
 import { type Credentials, readCredentials } from '../../secret-files/credentials-file.ts'
 import { openApi } from '../api.ts'
 import { API_SCOPE, requestToken } from '../connection/token-request.ts'

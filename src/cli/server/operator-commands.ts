@@ -50,7 +50,7 @@ export function initialCredentialsCommand(io: Io): Command {
     .argument('<base-url>', 'base URL of the servers that will be started with them')
     .action(async (text: string) => {
       const [{ OAUTH_PATHS }, { newInitialCredentials }] = await Promise.all([
-        import('../../oauth/endpoints.ts'),
+        import('../../oauth/requests/endpoints.ts'),
         import('../../secret-files/initial-credentials.ts'),
       ])
       const baseUrl = configFrom({ env: {} }, { baseUrl: text }).baseUrl ?? text

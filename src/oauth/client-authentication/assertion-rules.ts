@@ -5,8 +5,8 @@
  * These rules depend on neither keys nor users, so everybody may be told which one is broken, before the signature is verified.
  */
 import { isCompactJws } from '../../domain/compact-jws.ts'
-import { OAUTH_PATHS } from '../endpoints.ts'
 import { invalidClient } from '../requests/answers.ts'
+import { OAUTH_PATHS } from '../requests/endpoints.ts'
 import { unverifiedClaims, unverifiedHeader } from '../requests/form.ts'
 
 /** The tolerated clock skew of a client, in seconds, also of oidc-provider. */

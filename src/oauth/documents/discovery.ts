@@ -10,7 +10,7 @@ import { SERVICE_AUDIENCE_SCOPE, STANDARD_SCOPES } from '../../domain/identities
 import { ASSERTION_ALGORITHMS } from '../../domain/keys/assertion-algorithm.ts'
 import { KEY_ALGORITHM_NAMES } from '../../domain/keys/key-algorithm.ts'
 import type { ClientCertificateVerifier } from '../../domain/ports/verification.ts'
-import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from '../endpoints.ts'
+import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from '../requests/endpoints.ts'
 
 /**
  * There is nothing at this address, and `response_types_supported` says so. OpenID Connect Discovery §3 requires it, and clients that

@@ -9,8 +9,8 @@ import { tokenIdOf } from '../../domain/identities/token-revocation.ts'
 import type { Signer } from '../../domain/ports/keys.ts'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
 import type { FoundClient } from '../client-authentication/client-authentication.ts'
-import { OAUTH_PATHS } from '../endpoints.ts'
 import { type Answer, toOAuthError, unavailable } from '../requests/answers.ts'
+import { OAUTH_PATHS } from '../requests/endpoints.ts'
 
 export interface TokenGrantOptions {
   /** The base URL, without a slash at its end. */

@@ -5,7 +5,7 @@
  * no header, no body.
  */
 import type { Answered } from '../../http/requests/router.ts'
-import { DOCUMENT_PATHS } from '../../oauth/endpoints.ts'
+import { DOCUMENT_PATHS } from '../../oauth/requests/endpoints.ts'
 import { parseTraceparent } from '../tracing/trace-context.ts'
 
 export interface RequestLines {

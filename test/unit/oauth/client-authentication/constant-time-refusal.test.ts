@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { refusalDelay } from '../../../../src/oauth/requests/client-endpoint.ts'
+import { refusalDelay } from '../../../../src/oauth/client-endpoint.ts'
 
 describe('a failed authentication', () => {
   it.each([

@@ -14,7 +14,7 @@ import { RequestContexts } from '../../../../src/http/requests/request-context.t
 import { type Answered, createRouter, notFound } from '../../../../src/http/requests/router.ts'
 import type { CertificateReader } from '../../../../src/http/tls/client-certificates.ts'
 import { publishDocument } from '../../../../src/oauth/documents/jwks.ts'
-import { OAUTH_PATHS } from '../../../../src/oauth/endpoints.ts'
+import { OAUTH_PATHS } from '../../../../src/oauth/requests/endpoints.ts'
 import { createOAuth } from '../../../../src/oauth/routes.ts'
 import { dpopFor } from '../../../support/dpop.ts'
 import { createRecordingLog } from '../../../support/log.ts'

@@ -2,7 +2,7 @@
  * The paths of the OAuth endpoints (Spec §4.1, §4.2; RFC 7662 §2, RFC 7009 §2) and of all public documents, and the client authentication methods.
  */
 
-import { PROTECTED_RESOURCE_PATH } from '../domain/identities/token-grant.ts'
+import { PROTECTED_RESOURCE_PATH } from '../../domain/identities/token-grant.ts'
 
 export const OAUTH_PATHS = {
   token: '/oauth/v2/token',
