@@ -6,13 +6,13 @@ import { ASSERTION_ALGORITHMS } from '../../src/domain/keys/assertion-algorithm.
 import { KEY_ALGORITHM_NAMES } from '../../src/domain/keys/key-algorithm.ts'
 import { ASSERTION_TYPES } from '../../src/oauth/client-authentication/presented-credential.ts'
 import { discoveryDocument, protectedResourceDocument } from '../../src/oauth/documents/discovery.ts'
+import { TOO_MANY_FAILURES } from '../../src/oauth/requests/answers.ts'
 import {
   CLIENT_AUTHENTICATION_METHODS,
   DOCUMENT_PATHS,
   MTLS_AUTHENTICATION_METHODS,
   OAUTH_PATHS,
 } from '../../src/oauth/requests/endpoints.ts'
-import { TOO_MANY_FAILURES } from '../../src/oauth/requests/answers.ts'
 import { type HeaderName, headersOf } from './headers.ts'
 import { type Json, refTo } from './json.ts'
 
