@@ -247,24 +247,6 @@ describe('clients that are not ours', () => {
     await add(robot, { sanUri: SPIFFE_ID })
   })
 
-  it('discover both methods, and that of names only from servers that trust authorities [RFC 8414 §2]', async () => {
-    const methods = async ({ listenUrl }: Keyturn) => {
-      const answer = await fetchWith()(`${listenUrl}/.well-known/oauth-authorization-server`)
-      return (await answer.json()) as Record<string, unknown>
-    }
-    const both = expect.arrayContaining(['tls_client_auth', 'self_signed_tls_client_auth'])
-    expect(await methods(server)).toMatchObject({
-      token_endpoint_auth_methods_supported: both,
-      introspection_endpoint_auth_methods_supported: both,
-      revocation_endpoint_auth_methods_supported: both,
-    })
-    const withoutCa = await instance.startReplica({ KEYTURN_MTLS_CA_FILE: '' })
-    const found = (await methods(withoutCa)).token_endpoint_auth_methods_supported
-    expect(found).toContain('self_signed_tls_client_auth')
-    expect(found).not.toContain('tls_client_auth')
-    await expectDenied(robot, own, { at: withoutCa })
-  })
-
   it('get tokens with openid-client and TlsClientAuth', async () => {
     const config = await client.discovery(new URL(server.baseUrl), robot.clientId, undefined, client.TlsClientAuth(), {
       [client.customFetch]: fetchWith(own) as client.CustomFetch,

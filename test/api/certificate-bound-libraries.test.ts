@@ -5,16 +5,10 @@ import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import type { TLSSocket } from 'node:tls'
-import { Code, ConnectError, createClient, createContextValues } from '@connectrpc/connect'
-import { connectNodeAdapter, createConnectTransport } from '@connectrpc/connect-node'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
-import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { API_SCOPE, createApi, createAuthorizedFetch, createTokenSource } from '../../packages/client/src/index.ts'
 import {
-  clientCertificateKey,
-  connectInterceptor,
   createVerifier,
   expressMiddleware,
   fastifyHook,
@@ -23,7 +17,7 @@ import {
   type VerifierOptions,
 } from '../../packages/verify/src/index.ts'
 import { certificateOf, type TestCertificate } from '../support/certificates.ts'
-import { fetchWith, presenting, TLS_SETTINGS } from '../support/mtls-client.ts'
+import { fetchWith, TLS_SETTINGS } from '../support/mtls-client.ts'
 import { type OAuthInstance, type Robot, startOAuthInstance } from '../support/oauth-instance.ts'
 
 let instance: OAuthInstance
@@ -167,25 +161,5 @@ describe('a service', () => {
     const unreadable = await fetch(url, { headers: { ...authorization(), 'x-client-certificate': '%zz' } })
     expect(unreadable.status).toBe(401)
     expect(await unreadable.json()).toEqual({ error: 'invalid_token', error_description: UNREADABLE.message })
-  })
-
-  it('of Connect takes the certificate that its adapter passes on', async () => {
-    const by = verifier()
-    const adapter = connectNodeAdapter({
-      interceptors: [connectInterceptor(by)],
-      contextValues: (req) =>
-        createContextValues().set(clientCertificateKey, (req.socket as TLSSocket).getPeerX509Certificate()?.raw),
-      routes: (router) => router.rpc(AuditService.method.listAuditEvents, () => ({})),
-    })
-    const baseUrl = await listening(adapter)
-    const call = (presented?: TestCertificate) => {
-      const transport = createConnectTransport({ baseUrl, httpVersion: '1.1', nodeOptions: presenting(presented) })
-      return createClient(AuditService, transport).listAuditEvents({}, { headers: authorization() })
-    }
-    await call(certificate)
-    for (const presented of [undefined, other]) {
-      const error = await call(presented).then(() => undefined, ConnectError.from)
-      expect(error?.code).toBe(Code.Unauthenticated)
-    }
   })
 })

@@ -22,8 +22,6 @@ import {
   connectInterceptor,
   createVerifier,
   expressMiddleware,
-  fastifyHook,
-  honoMiddleware,
   type Verifier,
 } from '../../packages/verify/src/index.ts'
 import { newProofKey, newRsaProofKey, type ProofKey, type ProofOptions, proofOf } from '../support/dpop.ts'
@@ -221,23 +219,6 @@ describe('a service', () => {
       service.close()
       service.closeAllConnections()
     }
-  })
-
-  it('behind the hook of Fastify and the middleware of Hono gets what they pass on', async () => {
-    const origin = 'https://orders.example.com'
-    const proof = () => proofOf(key, { url: `${origin}/orders`, method: 'GET', accessToken: token })
-    const verifier = verifierAt(origin)
-    const authorization = `DPoP ${token}`
-    const request = { headers: { authorization, dpop: await proof() }, method: 'GET', originalUrl: '/orders' }
-    await fastifyHook(verifier)(request, { code: () => {}, headers: () => {}, send: () => {} })
-    expect(verifier.tokenOf(request).subject).toBe(userId)
-
-    const headers: Record<string, string> = { authorization, dpop: await proof() }
-    const context = {
-      req: { header: (name: string) => headers[name], method: 'GET', url: 'http://inside:3000/orders?all' },
-    }
-    expect(await honoMiddleware(verifier)(context, async () => {})).toBeUndefined()
-    expect(verifier.tokenOf(context).subject).toBe(userId)
   })
 
   it('of Connect takes calls with bound tokens, and refuses others with a challenge', async () => {

@@ -40,13 +40,6 @@ function call(path: string, bytes: Uint8Array, deadline?: Date): Promise<{ code:
 const keyCount = async () => (await webKeyClient(server.baseUrl, token).listWebKeys({})).webKeys.length
 
 describe('a gRPC client', () => {
-  it.each(['/iam.webkey.v2beta.WebKeyService/Nothing', '/x.Y/Z', '/'])(
-    'that calls %s hears that it is not there',
-    async (path) => {
-      expect(await call(path, new Uint8Array())).toMatchObject({ code: status.UNIMPLEMENTED })
-    },
-  )
-
   it('that sends more than 64 KiB is refused, and can go on', async () => {
     const padding = new Uint8Array(64 * 1024 + 1)
     expect(await call(`${SERVICE}/CreateWebKey`, padding)).toMatchObject({ code: status.RESOURCE_EXHAUSTED })

@@ -109,14 +109,6 @@ describe('GetInstance', () => {
     await eventually(async () => expect(await listed()).toBeUndefined())
   })
 
-  it('names the version of PostgreSQL, and how far its clock is off', async () => {
-    const { rows } = await sql<{ server_version: string }>`show server_version`.execute(instance.database.db)
-    const { database } = await get()
-    expect(database!.postgresqlVersion).toMatch(/^\d+(\.\d+)?$/)
-    expect(rows[0]!.server_version).toContain(database!.postgresqlVersion)
-    expect(Math.abs(Number(database!.clockOffset!.seconds))).toBeLessThan(60)
-  })
-
   it('names the master keys of the replica, which one seals, and how much each seals', async () => {
     const keys = async (server: Keyturn) =>
       (await get(server)).masterKeys.map(({ id, active, configured, sealedKeys }) => [

@@ -4,9 +4,8 @@
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql, type Transaction } from 'kysely'
-import { ProjectMemberRole } from '../../gen/iam/project/v2/project_pb.js'
 import { ANY_USER } from '../../src/domain/changes.ts'
-import { allows, allowsInProject, allowsOverItself } from '../../src/domain/identities/permission.ts'
+import { allows, allowsOverItself } from '../../src/domain/identities/permission.ts'
 import { bumpVersion, readChangeTime } from '../../src/storage/change/instance-row.ts'
 import type { Tables } from '../../src/storage/schema/tables.ts'
 import { administrationWith, METHODS } from '../support/administration.ts'
@@ -235,39 +234,6 @@ describe('a change that is under way when its caller loses the right to it', () 
       ownSecrets.some((path) => name.startsWith(`${path} `)) ? 'not_found' : 'permission_denied'
     expect(codes).toEqual([...held.keys()].map((name) => [name, codeOf(name)]))
     expect(await changesOf(caller.userId)).toEqual([])
-  })
-})
-
-describe('calls of a project owner that are under way when the role is taken away', () => {
-  const methods = METHODS.filter(({ permission }) => allowsInProject('PROJECT_OWNER', permission))
-  const changing = methods.filter((method) => CHANGING.includes(method))
-  /** What is left is the right over itself. */
-  const answerTo = ({ path, permission }: Method) => {
-    if (!allowsOverItself(permission)) return 'permission_denied'
-    return Object.hasOwn(requests[path] as object, 'userId') ? 'not_found' : 'ok'
-  }
-  const answersTo = (held: ReadonlyMap<string, HeldCall>) =>
-    [...held.keys()].map((name) => [name, answerTo(methods.find(({ path }) => name.startsWith(`${path} `))!)])
-  const codesOf = (answers: Record<string, Answer>) => Object.entries(answers).map(([name, { code }]) => [name, code])
-
-  async function newProjectOwner() {
-    const caller = await withAccessToken(instance)
-    const { userId } = caller
-    const { projectId } = requests['iam.project.v2.ProjectService/GetProject'] as { projectId: string }
-    await instance.admin.projects.setProjectMember({ projectId, userId, role: ProjectMemberRole.PROJECT_OWNER })
-    await instance.admin.users.setInstanceRoles({ userId, instanceRoles: [] })
-    await eventually(async () => expect(await probe(caller.token)).toBe('invalid_argument'))
-    return { ...caller, projectId }
-  }
-
-  it('are refused under the lock, on a replica that has not heard of the loss', async () => {
-    const { userId, token } = await newProjectOwner()
-    const held = await holdAll(changing, token, ['over HTTP/2'])
-    const answers = await finishWithout(held, userId, (trx) =>
-      trx.deleteFrom('project_members').where('user_id', '=', userId).execute(),
-    )
-    expect(codesOf(answers)).toEqual(answersTo(held))
-    expect(await changesOf(userId)).toEqual([])
   })
 })
 

@@ -9,8 +9,6 @@ import { freePort } from '../support/postgres.ts'
 import { parsePrometheusText } from '../support/prometheus-text.ts'
 import { requestToken, webKeyClient } from '../support/web-key-client.ts'
 
-const CREATE = 'iam.webkey.v2beta.WebKeyService/CreateWebKey'
-
 let server: Keyturn
 let address: string
 let admin: AdminCredentials
@@ -104,14 +102,5 @@ describe('the metrics of a server', () => {
     const form = { grant_type: 'client_credentials', client_assertion_type, client_assertion: assertion }
     expect(await post(form)).toBe(200)
     expect(await measured('keyturn_token_grants_total', { credential: 'private_key_jwt' })).toBe(1)
-  })
-
-  it('count calls without a token, and with a mistake in them', async () => {
-    await expect(webKeyClient(server.listenUrl, null).createWebKey({})).rejects.toThrow()
-    await expect(
-      webKeyClient(server.listenUrl, await requestToken(admin)).createWebKey({ config: {} }),
-    ).rejects.toThrow()
-    expect(await measured('keyturn_rpc_failures_total', { method: CREATE, reason: 'TOKEN_MISSING' })).toBe(1)
-    expect(await measured('keyturn_rpc_failures_total', { method: CREATE, reason: 'INVALID_ARGUMENT' })).toBe(1)
   })
 })

@@ -15,12 +15,10 @@ const HOUR = 3600
 
 let instance: OAuthInstance
 let robot: Robot
-let keySet: ReturnType<typeof createRemoteJWKSet>
 
 beforeAll(async () => {
   instance = await startOAuthInstance()
   robot = await instance.addRobot()
-  keySet = createRemoteJWKSet(new URL('/.well-known/openid-configuration/jwks', instance.keyturn.baseUrl))
 })
 
 afterAll(() => instance?.stop())
@@ -114,28 +112,6 @@ describe('the access token', () => {
     // The time of the instance goes by a monotonic clock, which may be a moment behind or ahead when a second begins.
     expect(claims.iat).toBeGreaterThanOrEqual(before - 1)
     expect(claims.iat).toBeLessThanOrEqual(after + 1)
-  })
-
-  it('is good until exp and refused from then on', async () => {
-    const token = await instance.accessToken(robot)
-    const exp = Number(decodeJwt(token).exp)
-
-    await jwtVerify(token, keySet, { currentDate: new Date((exp - 1) * 1000) })
-    const late = jwtVerify(token, keySet, { currentDate: new Date(exp * 1000) })
-    await expect(late).rejects.toMatchObject({ code: 'ERR_JWT_EXPIRED' })
-  })
-
-  it('is refused for another audience, with other content, and from another issuer', async () => {
-    const token = await instance.accessToken(robot)
-    const [header, , signature] = token.split('.')
-    const forged = [header, btoa(JSON.stringify({ ...decodeJwt(token), sub: 'root' })).replace(/=+$/, ''), signature]
-
-    const code = { code: 'ERR_JWT_CLAIM_VALIDATION_FAILED' }
-    await expect(jwtVerify(token, keySet, { audience: 'another' })).rejects.toMatchObject(code)
-    await expect(jwtVerify(token, keySet, { issuer: 'https://elsewhere.example' })).rejects.toMatchObject(code)
-    await expect(jwtVerify(forged.join('.'), keySet)).rejects.toMatchObject({
-      code: 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED',
-    })
   })
 })
 

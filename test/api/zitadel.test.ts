@@ -164,16 +164,6 @@ describe('the REST paths', () => {
     expect((await send('DELETE', `/v2beta/web_keys/${id}`)).body).toEqual({ deletionDate: expect.any(String) })
   })
 
-  it('of v2 list and delete, and no more', async () => {
-    const id = await newKey()
-    expect((await send('GET', '/v2/web_keys')).body.webKeys).toContainEqual(expect.objectContaining({ id }))
-    expect((await send('DELETE', `/v2/web_keys/${id}`)).body).toEqual({ deletionDate: expect.any(String) })
-    const refused = await send('POST', '/v2/web_keys', { body: ED25519 })
-    expect(refused).toMatchObject({ status: 405, body: { code: 12, message: 'use GET, HEAD', details: [] } })
-    expect(refused.headers.get('allow')).toBe('GET, HEAD')
-    expect((await send('GET', `/v2/web_keys/${id}`)).headers.get('allow')).toBe('DELETE')
-  })
-
   it('have the errors of a gRPC gateway', async () => {
     expect(await send('POST', '/v2beta/web_keys/x/activate')).toMatchObject({
       status: 404,

@@ -2,13 +2,7 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { openBrowser } from '../../support/console-browser.ts'
-import {
-  type Keyturn,
-  removeFolder,
-  runKeyturnInProcess,
-  startKeyturnInProcess,
-  temporaryFolder,
-} from '../../support/keyturn.ts'
+import { type Keyturn, removeFolder, runKeyturnInProcess, temporaryFolder } from '../../support/keyturn.ts'
 import { type OAuthInstance, startOAuthInstance } from '../../support/oauth-instance.ts'
 
 let instance: OAuthInstance
@@ -36,14 +30,6 @@ describe('keyturn console', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(new RegExp(`^${server.baseUrl}/console/#code=[\\w-]+\n$`))
     expect((await openBrowser(server).signIn(codeIn(stdout.trim()))).status).toBe(204)
-  })
-
-  it('says what is wrong if the server has no console', async () => {
-    const off = await startKeyturnInProcess({ env: { KEYTURN_CONSOLE: 'off' } })
-    const { code, stderr } = await runKeyturnInProcess(['console'], { KEYTURN_DATA_DIR: off.dataDir })
-    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('KEYTURN_CONSOLE') })
-    await off.stop()
-    await removeFolder(off.dataDir)
   })
 })
 

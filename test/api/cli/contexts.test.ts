@@ -130,19 +130,6 @@ describe('keyturn login', () => {
       refuses(`the base URL of the server at ${alias} is ${admin.base_url}: use that address`),
     )
   })
-
-  it('does not replace the context of another server', async () => {
-    await login('--name', 'prod')
-    expect((await login('--name', 'prod')).code).toBe(0)
-    const file = join(home, '.config/keyturn/contexts/prod.json')
-    await writeFile(file, JSON.stringify({ ...admin, base_url: 'https://tokens.example' }))
-    expect(await login('--name', 'prod')).toEqual(
-      refuses(
-        'the context prod is one of https://tokens.example: choose another name with --name, or remove it with ' +
-          '"keyturn context remove prod"',
-      ),
-    )
-  })
 })
 
 describe('keyturn context', () => {

@@ -1,15 +1,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { type Keyturn, removeFolder, runKeyturnInProcess, startKeyturnInProcess } from '../../support/keyturn.ts'
 import { freePort } from '../../support/postgres.ts'
-
-const FIXTURES = join(import.meta.dirname, '../../support/tls')
-const TLS = {
-  KEYTURN_TLS_CERT_FILE: join(FIXTURES, 'first.cert.pem'),
-  KEYTURN_TLS_KEY_FILE: join(FIXTURES, 'first.key.pem'),
-}
 
 const running: Keyturn[] = []
 afterEach(async () => {
@@ -38,13 +31,6 @@ describe('keyturn health', () => {
     expect(await health([], settings)).toEqual(READY)
     const anywhere = settings.KEYTURN_LISTEN!.replace('127.0.0.1', '0.0.0.0')
     expect(await health(['--listen', anywhere])).toEqual(READY)
-  })
-
-  it('speaks TLS where the server does', async () => {
-    const settings = await start(TLS)
-    expect(await health([], settings)).toEqual(READY)
-    const { code, stderr } = await health([], { KEYTURN_LISTEN: settings.KEYTURN_LISTEN! })
-    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^keyturn: .*: is the server running/) })
   })
 
   it('fails, and says why, where no server listens', async () => {

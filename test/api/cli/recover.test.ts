@@ -32,13 +32,6 @@ const pathOf = (name: string) => join(terminal.server.dataDir, name)
 const credentials = async (): Promise<AdminCredentials> => JSON.parse(await readFile(pathOf('admin.json'), 'utf8'))
 const idOf = (clientId: string) => clientId.slice(0, 36)
 
-interface User {
-  readonly userId: string
-  readonly projectId: string
-  readonly name: string
-  readonly enabled?: boolean
-}
-
 /** Calls a method of `iam.user.v2.ServiceUserService` as the owner of the credentials file. */
 const call = <T>(method: string, request: object): Promise<T> =>
   terminal.call(`iam.user.v2.ServiceUserService/${method}`, request)
@@ -46,12 +39,6 @@ const call = <T>(method: string, request: object): Promise<T> =>
 async function secretIdsOf(userId: string): Promise<string[]> {
   const { secrets } = await call<{ secrets: { secretId: string }[] }>('ListClientSecrets', { userId })
   return secrets.map(({ secretId }) => secretId)
-}
-
-/** Generates secrets until no more are allowed. */
-async function fillSecrets(userId: string): Promise<void> {
-  const { length } = await secretIdsOf(userId)
-  for (let count = length; count < 10; count += 1) await call('GenerateClientSecret', { userId })
 }
 
 /** The server hears of a new secret, so it may take a moment. */
@@ -128,34 +115,6 @@ describe('keyturn recover', () => {
     await expect(requestToken(await credentials())).rejects.toThrow('no token: ')
     expect(await recover()).toMatchObject({ code: 0 })
     await untilItWorks()
-  })
-
-  it('enables a disabled owner if the others have as many secrets as they may, and else makes one', async () => {
-    const userId = idOf((await credentials()).client_id)
-    await fillSecrets(userId)
-    const { serviceUser: owner } = await call<{ serviceUser: User }>('GetServiceUser', { userId })
-    const { serviceUser: second } = await call<{ serviceUser: User }>('CreateServiceUser', {
-      projectId: owner.projectId,
-      name: 'second',
-    })
-    await call('SetInstanceRoles', { userId: second.userId, instanceRoles: ['INSTANCE_ROLE_IAM_OWNER'] })
-    await call('DisableServiceUser', { userId: second.userId })
-
-    expect((await recover()).stdout).toBe(
-      `A new secret of the owner ${second.userId}@keyturn was written to ${pathOf('admin.json')}. ` +
-        `It was disabled and is enabled now.\n${NEXT}`,
-    )
-    await untilItWorks()
-    expect(await call('GetServiceUser', { userId: second.userId })).toMatchObject({
-      serviceUser: { name: 'second', enabled: true },
-    })
-    await fillSecrets(second.userId)
-
-    expect((await recover()).stdout).toMatch(/ There was no owner that could be given a secret, so it was created\.\n/)
-    await untilItWorks()
-    expect(await call('GetServiceUser', { userId: idOf((await credentials()).client_id) })).toMatchObject({
-      serviceUser: { name: 'recovered administrator', enabled: true },
-    })
   })
 })
 
