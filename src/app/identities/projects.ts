@@ -5,16 +5,13 @@
  */
 import type { Actor } from '../../domain/identities/authority.ts'
 import {
-  addAudience,
-  addRole,
-  addScope,
+  addPart,
   createProject,
   existingProject,
   type Project,
   type ProjectMember,
-  removeAudience,
-  removeRole,
-  removeScope,
+  type ProjectPart,
+  removePart,
 } from '../../domain/identities/project.ts'
 import { visibleProject } from '../../domain/identities/reach.ts'
 import type { Change, IdentityStore, Page } from '../../domain/ports/identities.ts'
@@ -76,39 +73,15 @@ export class Projects {
     })
   }
 
-  /** @throws {DomainError} `project_limit_reached`. */
-  addRole(actor: Actor, projectId: string, role: string): Promise<Project> {
-    return this.#changeExisting(actor, projectId, ['roles', role], (project) => addRole(project, role))
-  }
-
-  /** @throws {DomainError} `project_role_not_found`. */
-  removeRole(actor: Actor, projectId: string, role: string): Promise<Project> {
-    return this.#changeExisting(actor, projectId, ['roles', role], (project) => removeRole(project, role))
-  }
-
-  /** @throws {DomainError} `scope_reserved`; `project_limit_reached`. */
-  addScope(actor: Actor, projectId: string, scope: string): Promise<Project> {
-    return this.#changeExisting(actor, projectId, ['scopes', scope], (project) => addScope(project, scope))
-  }
-
-  /** @throws {DomainError} `project_scope_not_found`. */
-  removeScope(actor: Actor, projectId: string, scope: string): Promise<Project> {
-    return this.#changeExisting(actor, projectId, ['scopes', scope], (project) => removeScope(project, scope))
-  }
-
-  /** @throws {DomainError} `audience_reserved`; `project_audience_taken`; `project_limit_reached`. */
-  addAudience(actor: Actor, projectId: string, audience: string): Promise<Project> {
+  /** @throws {DomainError} what `addPart` throws; `project_audience_taken`. */
+  add(actor: Actor, projectId: string, part: ProjectPart): Promise<Project> {
     const { issuer } = this.#options
-    return this.#changeExisting(actor, projectId, ['audiences', audience], (project) =>
-      addAudience(project, audience, issuer),
-    )
+    return this.#changeExisting(actor, projectId, [part.list, part.name], (project) => addPart(project, part, issuer))
   }
 
-  /** @throws {DomainError} `project_audience_not_found`. */
-  removeAudience(actor: Actor, projectId: string, audience: string): Promise<Project> {
-    return this.#changeExisting(actor, projectId, ['audiences', audience], (project) =>
-      removeAudience(project, audience),
-    )
+  /** @throws {DomainError} what `removePart` throws. */
+  remove(actor: Actor, projectId: string, part: ProjectPart): Promise<Project> {
+    return this.#changeExisting(actor, projectId, [part.list, part.name], (project) => removePart(project, part))
   }
 
   #changeExisting(

@@ -1,13 +1,4 @@
-import {
-  addAudience,
-  addRole,
-  addScope,
-  createProject,
-  type Project,
-  removeAudience,
-  removeRole,
-  removeScope,
-} from '../identities/project.ts'
+import { addPart, createProject, type Project } from '../identities/project.ts'
 import type { ProjectConfiguration } from './configuration.ts'
 import { differencesOf, type FieldDifference, projectFacts } from './description.ts'
 import { type ConfiguredState, isPruned, type PlannedChange, type Planning } from './plan.ts'
@@ -68,25 +59,17 @@ function planProject(
 ): Extract<PlannedChange, { kind: 'project' }> {
   const name = { kind: 'project', name: wanted.name } as const
   if (before !== undefined) claim(path, name, before.projectId)
-  const { rolesClaim } = wanted
-  let next = { ...(before ?? createProject(options.newId(), wanted.name, options.moment.date)), rolesClaim }
-  for (const role of next.roles) if (!wanted.roles.includes(role)) next = removeRole(next, role)
-  for (const scope of next.scopes) if (!wanted.scopes.includes(scope)) next = removeScope(next, scope)
-  for (const audience of next.audiences) if (!wanted.audiences.includes(audience)) next = removeAudience(next, audience)
-  const add = (list: string, names: readonly string[], rule: (project: Project, name: string) => Project): void => {
-    for (const [index, each] of names.entries())
-      next = mistakes.applied(`${path}.${list}[${index}]`, next, (project) => rule(project, each))
+  const start = before ?? createProject(options.newId(), wanted.name, options.moment.date)
+  let next: Project = { ...start, rolesClaim: wanted.rolesClaim }
+  for (const list of ['roles', 'scopes', 'audiences'] as const) {
+    next = { ...next, [list]: start[list].filter((each) => wanted[list].includes(each)) }
+    for (const [index, each] of wanted[list].entries()) {
+      // What the project has already is not refused for a rule that came later.
+      if (next[list].includes(each)) continue
+      const add = (project: Project) => addPart(project, { list, name: each }, options.issuer)
+      next = mistakes.applied(`${path}.${list}[${index}]`, next, add)
+    }
   }
-  // What the project has already is not refused for a rule that came later.
-  const adding = (rule: typeof addRole, list: 'roles' | 'scopes' | 'audiences') => (project: Project, each: string) =>
-    project[list].includes(each) ? project : rule(project, each)
-  add('roles', wanted.roles, adding(addRole, 'roles'))
-  add('scopes', wanted.scopes, adding(addScope, 'scopes'))
-  add(
-    'audiences',
-    wanted.audiences,
-    adding((project, audience) => addAudience(project, audience, options.issuer), 'audiences'),
-  )
   const facts = projectFacts(before ?? createProject(next.projectId, next.name, next.createdAt))
   const fields = differencesOf(facts, projectFacts(next)).map((field) => withOtherHolders(field, next, state))
   return { kind: 'project', name, before, next, fields }

@@ -2,18 +2,9 @@
 
 import { parseCertificateValue } from '../identities/client-certificate.ts'
 import { addCredential, credentialsOf, isLive, removeCredential } from '../identities/credential.ts'
+import type { ProjectMemberRole } from '../identities/permission.ts'
 import type { Project } from '../identities/project.ts'
-import {
-  createServiceUser,
-  grantProjectRole,
-  grantScope,
-  revokeProjectRole,
-  revokeScope,
-  type ServiceUser,
-  setManagedProject,
-  settleChange,
-  switchesOf,
-} from '../identities/service-user.ts'
+import { createServiceUser, type ServiceUser, settleChange, switchesOf } from '../identities/service-user.ts'
 import { parseTokenClaims, parseTokenLifetime } from '../identities/token-settings.ts'
 import type { ConfiguredUser, ServiceUserConfiguration } from './configuration.ts'
 import {
@@ -124,8 +115,7 @@ function planUser(
   const { enabled, instanceRoles } = user.wanted
   const roles = [...new Set(instanceRoles)].sort()
   const next = { ...before, ...switchesOf(user.wanted), enabled, instanceRoles: roles }
-  const managing = planManagedProjects(planTokenSettings(next, user, planning), user, surroundings, planning)
-  const granted = planGrants(managing, user, surroundings, planning)
+  const granted = planGrants(planTokenSettings(next, user, planning), user, surroundings, planning)
   return planCredentials(granted, user, surroundings, planning)
 }
 
@@ -161,72 +151,52 @@ function isSameClaims(json: string, { tokenClaims }: ServiceUser): boolean {
   }
 }
 
-function planManagedProjects(
-  before: ServiceUser,
-  { wanted, path }: WantedUser,
-  { projects }: Surroundings,
-  { mistakes }: Planning,
-): ServiceUser {
-  let next = before
-  const kept = new Set<string>()
-  for (const [index, { project: name, role }] of wanted.managedProjects.entries()) {
-    const project = projects.byName.get(name)
-    const place = `${path}.managedProjects[${index}].project`
-    if (project === undefined) mistakes.add(place, 'project_not_found', `there is no project ${name}`)
-    else if (kept.has(project.projectId)) {
-      mistakes.add(place, 'configuration_invalid', 'the user has a role over this project already')
-    } else {
-      kept.add(project.projectId)
-      next = setManagedProject(next, project.projectId, role)
-    }
-  }
-  for (const projectId of before.managedProjects.keys()) {
-    if (!kept.has(projectId)) next = setManagedProject(next, projectId, null)
-  }
-  return next
-}
-
+/** The grants of the configuration, but for those with a mistake. */
 function planGrants(
   before: ServiceUser,
   { wanted, path }: WantedUser,
   { projects }: Surroundings,
   { mistakes }: Planning,
 ): ServiceUser {
-  let next = before
-  const own = projects.byName.get(wanted.project)
-  const keeps = new Set<string>()
-  for (const [index, { project: name, roles }] of wanted.projectRoles.entries()) {
+  const find = (name: string, place: string) => {
     const project = projects.byName.get(name)
-    if (project === undefined) {
-      mistakes.add(`${path}.projectRoles[${index}].project`, 'project_not_found', `there is no project ${name}`)
-      continue
-    }
-    for (const [place, role] of roles.entries()) {
-      if (project.roles.includes(role)) {
-        keeps.add(keyOf(project.projectId, role))
-        next = grantProjectRole(next, project.projectId, role)
-      } else if (!projects.wanted.get(name)?.roles.includes(role))
-        mistakes.add(
-          `${path}.projectRoles[${index}].roles[${place}]`,
-          'project_role_not_found',
-          `the project ${name} has no role ${JSON.stringify(role)}`,
-        )
-    }
+    if (project === undefined) mistakes.add(`${path}.${place}`, 'project_not_found', `there is no project ${name}`)
+    return project
   }
-  for (const [projectId, roles] of before.projectRoles) {
-    for (const role of roles) if (!keeps.has(keyOf(projectId, role))) next = revokeProjectRole(next, projectId, role)
-  }
-  for (const scope of before.customScopes) if (!wanted.scopes.includes(scope)) next = revokeScope(next, scope)
-  for (const [index, scope] of wanted.scopes.entries()) {
-    if (own?.scopes.includes(scope)) next = grantScope(next, scope)
-    else if (!projects.wanted.get(wanted.project)?.scopes.includes(scope))
+  /** What a rule refused of the project is a mistake already. */
+  const has = (list: 'roles' | 'scopes', name: string, { project, place }: { project: string; place: string }) => {
+    if (projects.byName.get(project)?.[list].includes(name)) return true
+    const one = list === 'roles' ? 'role' : 'scope'
+    if (!projects.wanted.get(project)?.[list].includes(name))
       mistakes.add(
-        `${path}.scopes[${index}]`,
-        'project_scope_not_found',
-        `the project ${wanted.project} has no scope ${JSON.stringify(scope)}`,
+        `${path}.${place}`,
+        `project_${one}_not_found`,
+        `the project ${project} has no ${one} ${JSON.stringify(name)}`,
       )
+    return false
   }
-  return next
+  const managedProjects = new Map<string, ProjectMemberRole>()
+  for (const [index, { project: name, role }] of wanted.managedProjects.entries()) {
+    const place = `managedProjects[${index}].project`
+    const project = find(name, place)
+    if (project === undefined) continue
+    if (managedProjects.has(project.projectId))
+      mistakes.add(`${path}.${place}`, 'configuration_invalid', 'the user has a role over this project already')
+    else managedProjects.set(project.projectId, role)
+  }
+  const projectRoles = new Map<string, readonly string[]>()
+  for (const [index, { project, roles }] of wanted.projectRoles.entries()) {
+    const projectId = find(project, `projectRoles[${index}].project`)?.projectId
+    if (projectId === undefined) continue
+    const known = roles.filter((role, at) =>
+      has('roles', role, { project, place: `projectRoles[${index}].roles[${at}]` }),
+    )
+    const all = new Set([...(projectRoles.get(projectId) ?? []), ...known])
+    if (all.size > 0) projectRoles.set(projectId, [...all].sort())
+  }
+  const { project } = wanted
+  const scopes = wanted.scopes.filter((scope, at) => has('scopes', scope, { project, place: `scopes[${at}]` }))
+  return { ...before, managedProjects, projectRoles, customScopes: [...new Set(scopes)].sort() }
 }
 
 interface Wanted {

@@ -1,7 +1,7 @@
 /**
  * A group of services that trust the same tokens. The store checks that names and audiences are unique, and that a project with users is not deleted.
  */
-import { DomainError } from '../errors.ts'
+import { DomainError, type DomainErrorCode } from '../errors.ts'
 import { isSameName } from '../identifiers.ts'
 import type { ProjectMemberRole } from './permission.ts'
 import { isStandardScope } from './token-grant.ts'
@@ -56,59 +56,45 @@ export function roleNotFound(): DomainError {
   return new DomainError('project_role_not_found', 'the project has no such role')
 }
 
-/** Adding a role that is there changes nothing. @throws {DomainError} `project_limit_reached`. */
-export function addRole(project: Project, role: string): Project {
-  const roles = withName(project.roles, role, MAX_ROLES_OR_SCOPES)
-  return roles === project.roles ? project : { ...project, roles }
+/** A text of one of the sets that a project consists of. An audience is spelled as by `normalUri`. */
+export interface ProjectPart {
+  readonly list: 'roles' | 'scopes' | 'audiences'
+  readonly name: string
 }
 
-/** @throws {DomainError} `project_role_not_found`. */
-export function removeRole(project: Project, role: string): Project {
-  if (!project.roles.includes(role)) {
-    throw new DomainError('project_role_not_found', `the project has no role ${JSON.stringify(role)}`)
-  }
-  return { ...project, roles: project.roles.filter((name) => name !== role) }
-}
-
-/** @throws {DomainError} `scope_reserved` for a scope that Keyturn gives a meaning to; `project_limit_reached`. */
-export function addScope(project: Project, scope: string): Project {
-  if (isStandardScope(scope) || RESERVED_SCOPES.some((prefix) => scope.startsWith(prefix))) {
-    throw new DomainError('scope_reserved', `the scope ${JSON.stringify(scope)} has a meaning already: choose another`)
-  }
-  const scopes = withName(project.scopes, scope, MAX_ROLES_OR_SCOPES)
-  return scopes === project.scopes ? project : { ...project, scopes }
-}
-
-/** @throws {DomainError} `project_scope_not_found`. */
-export function removeScope(project: Project, scope: string): Project {
-  if (!project.scopes.includes(scope)) {
-    throw new DomainError('project_scope_not_found', `the project has no scope ${JSON.stringify(scope)}`)
-  }
-  return { ...project, scopes: project.scopes.filter((name) => name !== scope) }
+const LISTS: Readonly<
+  Record<ProjectPart['list'], { readonly one: string; readonly max: number; readonly notFound: DomainErrorCode }>
+> = {
+  roles: { one: 'role', max: MAX_ROLES_OR_SCOPES, notFound: 'project_role_not_found' },
+  scopes: { one: 'scope', max: MAX_ROLES_OR_SCOPES, notFound: 'project_scope_not_found' },
+  audiences: { one: 'audience', max: MAX_AUDIENCES, notFound: 'project_audience_not_found' },
 }
 
 /**
- * @param audience As `normalUri` spells it.
- * @throws {DomainError} `audience_reserved` for the issuer, also in another spelling; `project_limit_reached`.
+ * Adding what is there changes nothing.
+ *
+ * @throws {DomainError} `scope_reserved` for a scope that Keyturn gives a meaning to; `audience_reserved` for the issuer, also in another
+ * spelling; `project_limit_reached`.
  */
-export function addAudience(project: Project, audience: string, issuer: string): Project {
-  if (isSameName(audience, issuer)) {
+export function addPart(project: Project, { list, name }: ProjectPart, issuer: string): Project {
+  const isReservedScope = isStandardScope(name) || RESERVED_SCOPES.some((prefix) => name.startsWith(prefix))
+  if (list === 'scopes' && isReservedScope) {
+    throw new DomainError('scope_reserved', `the scope ${JSON.stringify(name)} has a meaning already: choose another`)
+  }
+  if (list === 'audiences' && isSameName(name, issuer)) {
     throw new DomainError('audience_reserved', 'that is the audience of Keyturn itself: choose another')
   }
-  const audiences = withName(project.audiences, audience, MAX_AUDIENCES)
-  return audiences === project.audiences ? project : { ...project, audiences }
-}
-
-/** @throws {DomainError} `project_audience_not_found`. */
-export function removeAudience(project: Project, audience: string): Project {
-  if (!project.audiences.includes(audience)) {
-    throw new DomainError('project_audience_not_found', `the project has no audience ${JSON.stringify(audience)}`)
-  }
-  return { ...project, audiences: project.audiences.filter((name) => name !== audience) }
-}
-
-function withName(names: readonly string[], name: string, max: number): readonly string[] {
-  if (names.includes(name)) return names
+  const names = project[list]
+  const { max } = LISTS[list]
+  if (names.includes(name)) return project
   if (names.length >= max) throw new DomainError('project_limit_reached', `a project has at most ${max} of them`)
-  return [...names, name].sort()
+  return { ...project, [list]: [...names, name].sort() }
+}
+
+/** @throws {DomainError} `project_role_not_found`, `project_scope_not_found`, `project_audience_not_found`. */
+export function removePart(project: Project, { list, name }: ProjectPart): Project {
+  const { one, notFound } = LISTS[list]
+  if (!project[list].includes(name))
+    throw new DomainError(notFound, `the project has no ${one} ${JSON.stringify(name)}`)
+  return { ...project, [list]: project[list].filter((other) => other !== name) }
 }

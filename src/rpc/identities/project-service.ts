@@ -49,7 +49,7 @@ export function projectService(
     },
 
     async addProjectRole(req, context) {
-      await projects.addRole(actorOf(context), req.projectId, req.role)
+      await projects.add(actorOf(context), req.projectId, { list: 'roles', name: req.role })
       return {}
     },
 
@@ -60,12 +60,12 @@ export function projectService(
     },
 
     async removeProjectRole(req, context) {
-      await projects.removeRole(actorOf(context), req.projectId, req.role)
+      await projects.remove(actorOf(context), req.projectId, { list: 'roles', name: req.role })
       return {}
     },
 
     async addProjectScope(req, context) {
-      await projects.addScope(actorOf(context), req.projectId, req.scope)
+      await projects.add(actorOf(context), req.projectId, { list: 'scopes', name: req.scope })
       return {}
     },
 
@@ -76,14 +76,14 @@ export function projectService(
     },
 
     async removeProjectScope(req, context) {
-      await projects.removeScope(actorOf(context), req.projectId, req.scope)
+      await projects.remove(actorOf(context), req.projectId, { list: 'scopes', name: req.scope })
       return {}
     },
 
     async addProjectAudience(req, context) {
       // A URI that no URL parser accepts could never be requested.
       if (!URL.canParse(req.audience)) throw invalidField('audience', 'must be an absolute URI')
-      await projects.addAudience(actorOf(context), req.projectId, normalUri(req.audience))
+      await projects.add(actorOf(context), req.projectId, { list: 'audiences', name: normalUri(req.audience) })
       return {}
     },
 
@@ -94,7 +94,7 @@ export function projectService(
     },
 
     async removeProjectAudience(req, context) {
-      await projects.removeAudience(actorOf(context), req.projectId, normalUri(req.audience))
+      await projects.remove(actorOf(context), req.projectId, { list: 'audiences', name: normalUri(req.audience) })
       return {}
     },
 

@@ -43,13 +43,13 @@ export function identityOperations(database: Database) {
       onProject(projectId, 'rename', (project) => ({ ...project, name })),
     deleteProject: (projectId: string) => onProject(projectId, 'delete', () => null),
     addRole: (projectId: string, role: string) =>
-      onProject(projectId, 'add role', (project) => projects.addRole(project, role)),
+      onProject(projectId, 'add role', (project) => projects.addPart(project, { list: 'roles', name: role }, '')),
     removeRole: (projectId: string, role: string) =>
-      onProject(projectId, 'remove role', (project) => projects.removeRole(project, role)),
+      onProject(projectId, 'remove role', (project) => projects.removePart(project, { list: 'roles', name: role })),
     addScope: (projectId: string, scope: string) =>
-      onProject(projectId, 'add scope', (project) => projects.addScope(project, scope)),
+      onProject(projectId, 'add scope', (project) => projects.addPart(project, { list: 'scopes', name: scope }, '')),
     removeScope: (projectId: string, scope: string) =>
-      onProject(projectId, 'remove scope', (project) => projects.removeScope(project, scope)),
+      onProject(projectId, 'remove scope', (project) => projects.removePart(project, { list: 'scopes', name: scope })),
 
     createUser: (userId: string, projectId: string) =>
       store.changeUser(userId, anEntry('create', `users/${userId}`), (user, { date }) => {

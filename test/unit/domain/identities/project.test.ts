@@ -1,7 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
 import { DomainError } from '../../../../src/domain/errors.ts'
-import { addAudience, addRole, addScope, createProject, removeRole } from '../../../../src/domain/identities/project.ts'
+import { addPart, createProject, type Project, removePart } from '../../../../src/domain/identities/project.ts'
 import { STANDARD_SCOPES } from '../../../../src/domain/identities/token-grant.ts'
+
+const addRole = (to: Project, name: string) => addPart(to, { list: 'roles', name }, '')
+const addScope = (to: Project, name: string) => addPart(to, { list: 'scopes', name }, '')
+const addAudience = (to: Project, name: string, issuer: string) => addPart(to, { list: 'audiences', name }, issuer)
+const removeRole = (from: Project, name: string) => removePart(from, { list: 'roles', name })
 
 const project = createProject('project-1', 'billing', new Date(0))
 
