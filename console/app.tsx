@@ -12,7 +12,7 @@ import { KeysPage } from './keys/keys-page.tsx'
 import { Patterns } from './keys/legend.tsx'
 import { followInstance, heardAt, instance, now, outage, version } from './live/instance.ts'
 import { linkTo, route } from './navigation/route.ts'
-import { Icon, type IconName } from './parts/icon.tsx'
+import { Button, Icon, type IconName } from './parts/buttons.tsx'
 import { ErrorBoundary, sentence } from './parts/page.tsx'
 import { ProjectPage } from './projects/project-page.tsx'
 import { ProjectsPage } from './projects/projects-page.tsx'
@@ -97,9 +97,7 @@ function Frame({ user }: { readonly user: SignedIn }) {
               <span class="unseen">Signed in as</span>
               <span class="who-name">{user.name}</span>
             </span>
-            <button type="button" class="button is-small" onClick={() => void signOut()}>
-              Sign out
-            </button>
+            <Button text="Sign out" isSmall onClick={() => void signOut()} />
           </div>
         </header>
         <div>

@@ -1,6 +1,7 @@
 /**
  * The audit trail: who did what, and who was refused. The filters are in the address; what fits them can be saved as a file.
  */
+
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { AuditEvent } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { auditTrail, IN_BACKGROUND, pagesOf } from '../api/clients.ts'
@@ -8,6 +9,7 @@ import { formatExactly, formatToTheSecond, millisecondsOf, shortened } from '../
 import { now } from '../live/instance.ts'
 import { changeQuery, linkTo, route } from '../navigation/route.ts'
 import { useAction } from '../parts/action.ts'
+import { Button } from '../parts/buttons.tsx'
 import { type Column, Listing, useListing } from '../parts/data-table.tsx'
 import { Field } from '../parts/fields.tsx'
 import { FailureNotice, PageHeading } from '../parts/page.tsx'
@@ -72,9 +74,7 @@ function Filters({ filter }: { readonly filter: AuditFilter }) {
         </Field>
       ))}
       <div class="page-actions">
-        <button type="submit" class="button">
-          Apply
-        </button>
+        <Button text="Apply" />
         <a
           class="button"
           href={linkTo(['audit'])}
@@ -186,17 +186,9 @@ export function ExportButtons({ filter }: { readonly filter: AuditFilter }) {
         {action.isRunning && `${count} events…`}
         {isCut && `The file has the newest ${MOST_EVENTS} events only. Filter them to save the others.`}
       </span>
-      {action.isRunning && (
-        <button type="button" class="button" onClick={() => abort.current?.abort()}>
-          Cancel
-        </button>
-      )}
-      <button type="button" class="button" disabled={action.isRunning} onClick={() => void action.run('csv')}>
-        Export CSV
-      </button>
-      <button type="button" class="button" disabled={action.isRunning} onClick={() => void action.run('jsonl')}>
-        Export JSON lines
-      </button>
+      {action.isRunning && <Button text="Cancel" onClick={() => abort.current?.abort()} />}
+      <Button text="Export CSV" disabled={action.isRunning} onClick={() => void action.run('csv')} />
+      <Button text="Export JSON lines" disabled={action.isRunning} onClick={() => void action.run('jsonl')} />
       <FailureNotice failure={action.failure} />
     </>
   )

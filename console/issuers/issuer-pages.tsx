@@ -1,6 +1,7 @@
 /**
  * The trusted issuers, whose JWTs prove who a workload is; and one of them: its keys, and how fetching them goes.
  */
+
 import type { IssuerKeys, TrustedIssuer } from '../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import { trustedIssuers } from '../api/clients.ts'
 import { unlessMissing } from '../api/failure.ts'
@@ -9,6 +10,7 @@ import { now } from '../live/instance.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { linkTo } from '../navigation/route.ts'
 import { useAction } from '../parts/action.ts'
+import { Button } from '../parts/buttons.tsx'
 import { type Column, DataTable, Listing, useListing } from '../parts/data-table.tsx'
 import { DialogButton } from '../parts/dialogs.tsx'
 import { ItemView } from '../parts/loaded-view.tsx'
@@ -118,9 +120,11 @@ function Issuer({ issuer }: { readonly issuer: TrustedIssuer }) {
         {may('iam.trusted_issuer.write') && (
           <>
             {issuer.fetchedKeys !== undefined && (
-              <button type="button" class="button" disabled={refresh.isRunning} onClick={() => void refresh.run()}>
-                {refresh.isRunning ? 'Fetching…' : 'Fetch keys now'}
-              </button>
+              <Button
+                text={refresh.isRunning ? 'Fetching…' : 'Fetch keys now'}
+                disabled={refresh.isRunning}
+                onClick={() => void refresh.run()}
+              />
             )}
             <DialogButton verb="Change" dialog={<ChangeIssuerDialog issuer={issuer} />} />
           </>

@@ -1,6 +1,7 @@
 /**
  * The keys: which one signs, what happens next, and what can be done.
  */
+
 import { useState } from 'preact/hooks'
 import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { webKeys } from '../api/clients.ts'
@@ -8,6 +9,7 @@ import { formatDistance, formatMoment, shortened } from '../format/text.ts'
 import { lifetimes, now } from '../live/instance.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { changeQuery, route } from '../navigation/route.ts'
+import { Button } from '../parts/buttons.tsx'
 import { Closing } from '../parts/dialogs.tsx'
 import { CheckField } from '../parts/fields.tsx'
 import { LoadedView } from '../parts/loaded-view.tsx'
@@ -53,12 +55,8 @@ export function KeysPage() {
       <PageHeading title="Keys">
         {may('iam.web_key.write') && (
           <>
-            <button type="button" class="button" onClick={() => start({ kind: 'create' })}>
-              Create key
-            </button>
-            <button type="button" class="button is-primary" onClick={() => start({ kind: 'rotate' })}>
-              Rotate now
-            </button>
+            <Button text="Create key" onClick={() => start({ kind: 'create' })} />
+            <Button text="Rotate now" kind="primary" onClick={() => start({ kind: 'rotate' })} />
           </>
         )}
       </PageHeading>

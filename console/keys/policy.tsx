@@ -16,6 +16,7 @@ import { webKeys } from '../api/clients.ts'
 import { type Failure, failureOf } from '../api/failure.ts'
 import { formatLength, lengthOf, millisecondsOf, shortened } from '../format/text.ts'
 import { now } from '../live/instance.ts'
+import { Button } from '../parts/buttons.tsx'
 import { Closing, ConfirmDialog } from '../parts/dialogs.tsx'
 import { CheckField, DurationField, useDraft } from '../parts/fields.tsx'
 import { CardSection, Fact, FailureNotice, sentence } from '../parts/page.tsx'
@@ -45,13 +46,7 @@ export function PolicyCard({ policy, steps, onChange }: PolicyCardProps) {
     <CardSection
       id="policy"
       title="Rotation"
-      actions={
-        onChange !== undefined && (
-          <button type="button" class="button" onClick={onChange}>
-            Change policy
-          </button>
-        )
-      }
+      actions={onChange !== undefined && <Button text="Change policy" onClick={onChange} />}
     >
       <div class="two-columns">
         <dl class="facts">

@@ -2,9 +2,9 @@
  * Words in a row, such as roles, each of which can be removed, and a form that adds one.
  */
 import { useState } from 'preact/hooks'
+import { IconButton } from './buttons.tsx'
 import { Closing, ConfirmDialog, InlineForm } from './dialogs.tsx'
 import { type Choice, SelectField, TextField } from './fields.tsx'
-import { Icon } from './icon.tsx'
 
 interface ChipsProps {
   /** What they are, for a screen reader. */
@@ -40,16 +40,7 @@ export function Chips({ label, empty = 'None.', items, mayChange, consequence, r
           {items.map((item) => (
             <li key={item} class={mayChange ? 'chip' : 'chip is-fixed'}>
               {item}
-              {mayChange && (
-                <button
-                  type="button"
-                  class="icon-button"
-                  aria-label={`Remove ${item}`}
-                  onClick={() => setRemoved(item)}
-                >
-                  <Icon name="close" />
-                </button>
-              )}
+              {mayChange && <IconButton name="close" label={`Remove ${item}`} onClick={() => setRemoved(item)} />}
             </li>
           ))}
         </ul>

@@ -1,11 +1,13 @@
 /**
  * A table. Where the page is narrow, each row becomes a block of named values; the roles keep it a table for a screen reader.
  */
+
 import type { CallOptions } from '@connectrpc/connect'
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { type Loaded, type LoadOptions, useLoaded } from '../live/loaded.ts'
 import { linkTo, route } from '../navigation/route.ts'
+import { Button } from './buttons.tsx'
 import { Closing, ConfirmDialog } from './dialogs.tsx'
 import { LoadedView } from './loaded-view.tsx'
 
@@ -119,9 +121,7 @@ function actionsColumn<Row>(actionsOf: (row: Row) => readonly RowAction[]): Colu
     kind: 'actions',
     cell: (row) =>
       actionsOf(row).map(({ verb, label, onClick }) => (
-        <button key={label} type="button" class="button is-small" aria-label={label} onClick={onClick}>
-          {verb}
-        </button>
+        <Button text={verb} isSmall key={label} label={label} onClick={onClick} />
       )),
   }
 }

@@ -4,10 +4,12 @@
  * The browser keeps the focus in a dialog and closes it with Escape; afterwards the focus is back where it was. What was typed into a form of it
  * is not lost by an Escape, a step back or a reload without a question.
  */
+
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { holdPlace, leaveFor } from '../navigation/route.ts'
 import { submitting, useAction } from './action.ts'
+import { Button } from './buttons.tsx'
 import { FailureNotice } from './page.tsx'
 
 /** Closes the dialog. What opens one provides it. */
@@ -98,9 +100,7 @@ function LeavingQuestion({ onKeep, onDiscard }: { readonly onKeep: () => void; r
         <button type="button" class="button" ref={keep} onClick={onKeep}>
           Go on with it
         </button>
-        <button type="button" class="button" onClick={onDiscard}>
-          Discard it
-        </button>
+        <Button text="Discard it" onClick={onDiscard} />
       </div>
     </div>
   )
@@ -137,16 +137,12 @@ export function ConfirmDialog<Result>(props: ConfirmDialogProps<Result>) {
         <div class="dialog-body">{children}</div>
         <FailureNotice failure={action.failure} />
         <div class="dialog-buttons">
-          <button type="button" class="button" onClick={close}>
-            Cancel
-          </button>
-          <button
-            type="submit"
-            class={isDangerous ? 'button is-danger' : 'button is-primary'}
+          <Button text="Cancel" onClick={close} />
+          <Button
+            text={action.isRunning ? 'Working…' : verb}
+            kind={isDangerous ? 'danger' : 'primary'}
             disabled={isIncomplete || action.isRunning}
-          >
-            {action.isRunning ? 'Working…' : verb}
-          </button>
+          />
         </div>
       </form>
     </Dialog>
@@ -165,14 +161,12 @@ export function DialogButton({ verb, isPrimary = false, disabled = false, dialog
   const [isOpen, setIsOpen] = useState(false)
   return (
     <>
-      <button
-        type="button"
-        class={isPrimary ? 'button is-primary' : 'button'}
+      <Button
+        text={verb}
+        kind={isPrimary ? 'primary' : undefined}
         disabled={disabled}
         onClick={() => setIsOpen(true)}
-      >
-        {verb}
-      </button>
+      />
       {isOpen && <Closing.Provider value={() => setIsOpen(false)}>{dialog}</Closing.Provider>}
     </>
   )
@@ -203,9 +197,7 @@ export function InlineForm({ verb = 'Add', isIncomplete, change, children }: Inl
     <form onSubmit={submitting(action)}>
       <div class="inline-form">
         {children}
-        <button type="submit" class="button" disabled={isIncomplete || action.isRunning}>
-          {verb}
-        </button>
+        <Button text={verb} disabled={isIncomplete || action.isRunning} />
       </div>
       <FailureNotice failure={action.failure} />
     </form>

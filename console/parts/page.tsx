@@ -4,7 +4,7 @@
 import type { ComponentChildren, ComponentProps } from 'preact'
 import { useEffect, useErrorBoundary } from 'preact/hooks'
 import type { Failure } from '../api/failure.ts'
-import { Icon } from './icon.tsx'
+import { IconButton } from './buttons.tsx'
 import { Distance } from './values.tsx'
 
 interface PageHeadingProps {
@@ -115,9 +115,7 @@ export function Outcome({ text, onClose }: { readonly text: string; readonly onC
       {text !== '' && (
         <div class="notice is-success">
           <p>{text}</p>
-          <button type="button" class="icon-button" aria-label="Dismiss" onClick={onClose}>
-            <Icon name="close" />
-          </button>
+          <IconButton name="close" label="Dismiss" onClick={onClose} />
         </div>
       )}
     </div>

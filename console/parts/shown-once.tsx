@@ -1,9 +1,11 @@
 /**
  * A secret that is shown this once. The dialog closes when it was said that it is saved.
  */
+
 import type { ComponentChildren } from 'preact'
 import { useContext, useLayoutEffect, useState } from 'preact/hooks'
 import { holdPlace } from '../navigation/route.ts'
+import { Button } from './buttons.tsx'
 import { Closing, Dialog } from './dialogs.tsx'
 import { Notice } from './page.tsx'
 import { CopyButton } from './values.tsx'
@@ -44,9 +46,7 @@ export function ShownOnce({ title, secret, what, children }: ShownOnceProps) {
           I have saved it where the service finds it
         </label>
         <div class="dialog-buttons">
-          <button type="button" class="button is-primary" disabled={!isSaved} onClick={close}>
-            Close
-          </button>
+          <Button text="Close" kind="primary" disabled={!isSaved} onClick={close} />
         </div>
       </div>
     </Dialog>

@@ -5,7 +5,7 @@ import type { Timestamp } from '@bufbuild/protobuf/wkt'
 import { useState } from 'preact/hooks'
 import { formatDistance, formatExactly, formatMoment, millisecondsOf, shortened } from '../format/text.ts'
 import { now } from '../live/instance.ts'
-import { Icon } from './icon.tsx'
+import { IconButton } from './buttons.tsx'
 
 interface WhenProps {
   /** A number is in milliseconds. */
@@ -55,16 +55,13 @@ export function CopyButton({ text, what }: CopyButtonProps) {
   }
   return (
     <>
-      <button
-        type="button"
-        class="icon-button"
-        aria-label={isCopied ? `Copied ${what}` : `Copy ${what}`}
+      <IconButton
+        name={isCopied ? 'check' : 'copy'}
+        label={isCopied ? `Copied ${what}` : `Copy ${what}`}
         title={isCopied ? 'Copied' : 'Copy'}
         onClick={() => void copy()}
         onBlur={() => setState(undefined)}
-      >
-        <Icon name={isCopied ? 'check' : 'copy'} />
-      </button>
+      />
       {state === 'failed' && (
         <span role="alert" class="quiet">
           not copied: select it, and copy it by hand

@@ -4,7 +4,7 @@
  */
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { Icon } from '../parts/icon.tsx'
+import { Button, Icon } from '../parts/buttons.tsx'
 import { Notice, sentence } from '../parts/page.tsx'
 import { openSession, signOut, updatePermissions } from './session.ts'
 
@@ -116,9 +116,7 @@ function Trouble({ title, actions, children }: TroubleProps) {
         </div>
         <p class="page-actions">
           {actions.map(([name, act], index) => (
-            <button key={name} type="button" class={index === 0 ? 'button is-primary' : 'button'} onClick={act}>
-              {name}
-            </button>
+            <Button key={name} text={name} kind={index === 0 ? 'primary' : undefined} onClick={act} />
           ))}
         </p>
       </div>

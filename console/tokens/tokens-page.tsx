@@ -1,10 +1,12 @@
 /**
  * What a token says, which key signed it, and whether it would verify now. It is pasted, or one is requested for a service user.
  */
+
 import { useState } from 'preact/hooks'
 import { formatDistance, formatExactly, isMoment } from '../format/text.ts'
 import { now } from '../live/instance.ts'
 import { changeQuery, route } from '../navigation/route.ts'
+import { Button } from '../parts/buttons.tsx'
 import { Closing } from '../parts/dialogs.tsx'
 import { LongTextField } from '../parts/fields.tsx'
 import { ErrorBoundary, Fact, Notice, Outcome, PageHeading } from '../parts/page.tsx'
@@ -29,9 +31,7 @@ export function TokensPage() {
     <>
       <PageHeading title="Tokens">
         {may('iam.user.secret.write') && (
-          <button type="button" class="button is-primary" onClick={() => setIsGetting(true)}>
-            Get a token
-          </button>
+          <Button text="Get a token" kind="primary" onClick={() => setIsGetting(true)} />
         )}
       </PageHeading>
       <p class="summary">

@@ -6,10 +6,10 @@ import type { TrustedIssuer } from '../../gen/iam/federation/v2/trusted_issuer_p
 import type { ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import { federatedIdentities } from '../api/clients.ts'
 import { linkTo } from '../navigation/route.ts'
+import { Button, IconButton } from '../parts/buttons.tsx'
 import type { Column } from '../parts/data-table.tsx'
 import { ConfirmDialog } from '../parts/dialogs.tsx'
 import { type Bound, SelectField, TextField, useDraft } from '../parts/fields.tsx'
-import { Icon } from '../parts/icon.tsx'
 import { When } from '../parts/values.tsx'
 import { may } from '../session/session.ts'
 import { CredentialSection } from './credential-sections.tsx'
@@ -146,19 +146,14 @@ function RequiredClaims({ value: claims, onChange }: Bound<Claim[]>) {
               onInput={({ currentTarget }) => set(index, { [name]: currentTarget.value })}
             />
           ))}
-          <button
-            type="button"
-            class="icon-button"
-            aria-label={`Remove claim ${index + 1}`}
+          <IconButton
+            name="close"
+            label={`Remove claim ${index + 1}`}
             onClick={() => onChange(claims.filter((_, at) => at !== index))}
-          >
-            <Icon name="close" />
-          </button>
+          />
         </div>
       ))}
-      <button type="button" class="button is-small" onClick={() => onChange([...claims, { pointer: '', value: '' }])}>
-        Add claim
-      </button>
+      <Button text="Add claim" isSmall onClick={() => onChange([...claims, { pointer: '', value: '' }])} />
       <p class="hint">
         Each by a JSON pointer, for example <code>/kubernetes.io/namespace</code>, and the text that it must be.
       </p>

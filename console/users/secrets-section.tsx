@@ -8,10 +8,10 @@ import type { ClientSecret, ServiceUser } from '../../gen/iam/user/v2/service_us
 import { serviceUsers } from '../api/clients.ts'
 import { formatDistance, formatLength, formatRoughly, millisecondsOf, shortened } from '../format/text.ts'
 import { now, tokenLifetime } from '../live/instance.ts'
+import { Button, Icon } from '../parts/buttons.tsx'
 import { type Column, DataTable, type RowAction } from '../parts/data-table.tsx'
 import { Closing, ConfirmDialog, DialogButton } from '../parts/dialogs.tsx'
 import { ExpiryField, expirationIn, useDraft } from '../parts/fields.tsx'
-import { Icon } from '../parts/icon.tsx'
 import { Badge, CardSection, Notice, type State } from '../parts/page.tsx'
 import { ShownOnce } from '../parts/shown-once.tsx'
 import { Copyable, Distance, Id, When } from '../parts/values.tsx'
@@ -193,13 +193,12 @@ export function SecretRotation({ secrets, onDeactivate }: SecretRotationProps) {
         <Step isDone={false}>
           Deactivate the old one.
           {isGenerated && onDeactivate !== undefined && (
-            <button
-              type="button"
-              class={isUnused ? 'button is-primary is-small' : 'button is-small'}
+            <Button
+              text={`Deactivate ${oldName}`}
+              kind={isUnused ? 'primary' : undefined}
+              isSmall
               onClick={() => onDeactivate(old)}
-            >
-              Deactivate {oldName}
-            </button>
+            />
           )}
         </Step>
       </ol>

@@ -11,6 +11,7 @@ import { now } from '../live/instance.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { linkTo } from '../navigation/route.ts'
 import { useAction } from '../parts/action.ts'
+import { Button } from '../parts/buttons.tsx'
 import { type Column, DataTable } from '../parts/data-table.tsx'
 import { DialogButton } from '../parts/dialogs.tsx'
 import { ItemView, LoadedView } from '../parts/loaded-view.tsx'
@@ -119,9 +120,11 @@ function LoadedWebhook({ webhook }: { readonly webhook: Webhook }) {
       <PageHeading title={name} subtitle={<Copyable text={url} what="the URL" />}>
         {may('iam.webhook.write') && (
           <>
-            <button type="button" class="button" disabled={test.isRunning} onClick={() => void test.run()}>
-              {test.isRunning ? 'Sending…' : 'Send a test event'}
-            </button>
+            <Button
+              text={test.isRunning ? 'Sending…' : 'Send a test event'}
+              disabled={test.isRunning}
+              onClick={() => void test.run()}
+            />
             <DialogButton verb="Change" dialog={<ChangeWebhookDialog webhook={webhook} />} />
             <DialogButton verb="Rotate secret" dialog={<RotateSecretDialog webhook={webhook} />} />
             <SwitchWebhookButton webhook={webhook} />

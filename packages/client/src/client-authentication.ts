@@ -95,16 +95,13 @@ async function assertion(privateKey: JWK | CryptoKey, { clientId, issuer }: Part
 
 async function signingKey(privateKey: JWK | CryptoKey) {
   if (!isJwk(privateKey)) return { key: privateKey, alg: algorithmOfCryptoKey(privateKey), kid: undefined }
-  const alg = privateKey.alg ?? algorithmOfJwk(privateKey)
+  const { kty, crv = '' } = privateKey
+  const alg = privateKey.alg ?? (kty === 'RSA' ? 'RS256' : (EC_ALGORITHMS[crv] ?? 'EdDSA'))
   return { key: await importJWK(privateKey, alg), alg, kid: privateKey.kid }
 }
 
 function isJwk(key: JWK | CryptoKey): key is JWK {
   return 'kty' in key
-}
-
-function algorithmOfJwk({ kty, crv = '' }: JWK): string {
-  return kty === 'RSA' ? 'RS256' : (EC_ALGORITHMS[crv] ?? 'EdDSA')
 }
 
 /** The usual JWS algorithm of a key. */

@@ -4,7 +4,7 @@
 import { createDiscovery, discard, parseIssuer, type Runtime, readJson } from '@keyturn/verify/discovery'
 import { authenticationParameters, type ClientAuthentication } from './client-authentication.ts'
 import type { DpopKeyPair, DpopProver } from './dpop.ts'
-import { TokenError } from './token-error.ts'
+import { TokenError, type TokenErrorFacts } from './token-error.ts'
 
 export type TokenRequestOptions = ClientAuthentication & {
   /** The base URL of Keyturn, such as `https://id.example.com`. */
@@ -97,11 +97,7 @@ function fixedParameters({ clientId, scope = [], resource = [] }: TokenRequestOp
   return [...parameters]
 }
 
-async function issuedToken(
-  response: Response,
-  endpoint: string,
-  tokenType: 'bearer' | 'dpop',
-): Promise<Omit<IssuedToken, 'requestedAt'>> {
+async function issuedToken(response: Response, endpoint: string, tokenType: 'bearer' | 'dpop') {
   const { access_token, token_type, expires_in } = (await readJson(response)) ?? {}
   const isToken =
     typeof access_token === 'string' && access_token !== '' && String(token_type).toLowerCase() === tokenType
@@ -128,10 +124,7 @@ async function refusal(response: Response, now: number): Promise<TokenError> {
   return new TokenError(`no token: ${oauthError}${reason}`, { code: 'refused', oauthError, status })
 }
 
-function unavailable(
-  message: string,
-  facts: { readonly status?: number; readonly retryAfterMillis?: number | undefined; readonly cause?: unknown },
-): TokenError {
+function unavailable(message: string, facts: Omit<TokenErrorFacts, 'code'>): TokenError {
   return new TokenError(message, { code: 'unavailable', ...facts })
 }
 

@@ -91,7 +91,9 @@ export function createTokenSource(options: TokenRequestOptions, runtime: Runtime
     token: async ({ signal } = {}) => {
       signal?.throwIfAborted()
       const now = runtime.now()
-      const usable = held !== undefined && isGood(held, now) ? held : undefined
+      // A clock that was set back makes the age of a token unknown.
+      const isGood = held !== undefined && held.requestedAt <= now && now < held.expiresAt
+      const usable = isGood ? held : undefined
       if (usable !== undefined && now < usable.renewAt) return usable.accessToken
       const isPaused = failure !== undefined && isWithin(failure.pause, failure.at, runtime)
       if (usable !== undefined) {
@@ -113,11 +115,6 @@ export function createTokenSource(options: TokenRequestOptions, runtime: Runtime
       held = undefined
     },
   }
-}
-
-/** A clock that was set back makes the age of a token unknown. */
-function isGood({ requestedAt, expiresAt }: HeldToken, now: number): boolean {
-  return requestedAt <= now && now < expiresAt
 }
 
 async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {

@@ -99,17 +99,11 @@ export function createVerifier(options: VerifierOptions, runtime: Runtime = PLAT
   const issuer = parseIssuer(options.issuer)
   if (typeof audience !== 'string' || audience === '')
     throw new TypeError('audience must be the id of the project that the tokens are meant for, or one of its audiences')
-  const discover = createDiscovery(issuer, { fetch, timeoutMillis })
-  const keys = createJwksCache(
-    {
-      fetch,
-      timeoutMillis,
-      jwksUri: async () => (await discover()).jwksUri,
-      maxAgeMillis: jwksMaxAgeSeconds * 1000,
-      cooldownMillis: cooldownSeconds * 1000,
-    },
-    runtime,
-  )
+  const fetching = { fetch, timeoutMillis }
+  const discover = createDiscovery(issuer, fetching)
+  const jwksUri = async () => (await discover()).jwksUri
+  const limits = { maxAgeMillis: jwksMaxAgeSeconds * 1000, cooldownMillis: cooldownSeconds * 1000 }
+  const keys = createJwksCache({ ...fetching, ...limits, jwksUri }, runtime)
   const checkProof = options.dpop === undefined ? undefined : createProofCheck(options.dpop, runtime)
   const { clientCertificate: certificateOf = connectionCertificate } = options
   const check = async ({ token, isDpop }: PresentedToken, request?: ProvedRequest): Promise<AccessToken> => {
