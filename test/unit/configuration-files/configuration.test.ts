@@ -3,7 +3,6 @@ import { describe, expect, it } from '@jest/globals'
 import { ConfigurationSchema } from '../../../gen/iam/config/v2/configuration_pb.js'
 import { parseConfiguration } from '../../../src/configuration-files/configuration.ts'
 import { ConfigurationMistakes } from '../../../src/configuration-files/mistakes.ts'
-import { EVERYTHING } from './everything.ts'
 
 const parse = (text: string, name = 'shop.yaml') => parseConfiguration([{ name, text }])
 
@@ -20,16 +19,14 @@ function mistakesIn(text: string, name?: string): string[] {
 
 describe('a configuration in YAML', () => {
   it('says which secrets shall be handed over, and keeps that from the server', () => {
-    const { secrets, configuration } = parse(EVERYTHING)
-    expect(secrets).toEqual([
-      {
-        project: 'shop',
-        name: 'checkout',
-        into: 'file:///run/checkout.json',
-        place: { file: 'shop.yaml', line: expect.any(Number), column: 13 },
-      },
-    ])
-    expect(JSON.stringify(toJson(ConfigurationSchema, configuration))).not.toContain('generateSecret')
+    const user = 'project: shop, name: checkout, generateSecret: { into: file:///run/checkout.json }'
+    const { secrets, configuration } = parse(`projects: [{ name: shop }]\n---\nservice_users:\n  - { ${user} }\n`)
+    const place = { file: 'shop.yaml', line: 4, column: expect.any(Number) }
+    expect(secrets).toEqual([{ project: 'shop', name: 'checkout', into: 'file:///run/checkout.json', place }])
+    expect(toJson(ConfigurationSchema, configuration)).toEqual({
+      projects: [{ name: 'shop' }],
+      serviceUsers: [{ project: 'shop', name: 'checkout' }],
+    })
   })
 })
 

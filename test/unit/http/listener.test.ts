@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Agent, get } from 'node:http'
-import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
+import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, it } from '@jest/globals'
@@ -8,6 +8,7 @@ import { DEFAULT_LIMITS, type Limits } from '../../../src/http/connections/limit
 import { type Listener, listen } from '../../../src/http/listener.ts'
 import type { Handler } from '../../../src/http/requests/exchange.ts'
 import { closed } from '../../support/closed.ts'
+import { eventually } from '../../support/eventually.ts'
 import { createRecordingLog } from '../../support/log.ts'
 
 const SHORT: Partial<Limits> = { headTimeout: 300, requestTimeout: 600, checkInterval: 50 }
@@ -125,6 +126,66 @@ describe('an HTTP/2 stream', () => {
     expect(stream.rstCode).not.toBe(0)
     expect(await requestOver(session)).toBe('HTTP/2.0')
   })
+})
+
+it('at the limit a new connection is refused, until another one ends', async () => {
+  const listener = await start({ maxConnections: 1 })
+  const first = await socketTo(listener)
+  expect(await received(await socketTo(listener))).toBe('')
+  first.destroy()
+  await eventually(() => expect(listener.connections()).toBe(0))
+  expect(await (await fetch(listener.url, { method: 'POST' })).text()).toBe('HTTP/1.1')
+})
+
+describe('more requests at the same time than are allowed', () => {
+  /** Answers at once, but at `/held` when the test says so. */
+  async function startHeld() {
+    const releases: (() => void)[] = []
+    const listener = await start({ maxRequests: 1 }, (req, res) => {
+      if (req.url === '/held') releases.push(() => res.end('held'))
+      else echo(req, res)
+    })
+    const isHeld = () => eventually(() => expect(releases).toHaveLength(1))
+    return { listener, isHeld, release: () => releases[0]?.() }
+  }
+
+  it('are refused over HTTP/1.1, and their connection is closed, but not requests without a body, such as probes', async () => {
+    const { listener, isHeld, release } = await startHeld()
+    const post = (path: string) => fetch(listener.url + path, { method: 'POST', body: 'a' })
+    const answer = post('/held')
+    await isHeld()
+    const { status, headers } = await post('/')
+    expect([status, headers.get('retry-after'), headers.get('connection')]).toEqual([503, '1', 'close'])
+    expect((await fetch(listener.url)).status).toBe(200)
+    release()
+    expect(await (await answer).text()).toBe('held')
+    expect((await post('/')).status).toBe(200)
+  })
+
+  it('are refused over HTTP/2 as such that may be sent again [RFC 9113 §8.7]', async () => {
+    const { listener, isHeld, release } = await startHeld()
+    const session = sessionTo(listener)
+    const answer = text(session.request({ ':path': '/held' }))
+    await isHeld()
+    const refused = session.request({ ':path': '/' })
+    refused.on('error', () => {})
+    await closed(refused)
+    expect(refused.rstCode).toBe(constants.NGHTTP2_REFUSED_STREAM)
+    release()
+    expect(await answer).toBe('held')
+    expect(await requestOver(session)).toBe('HTTP/2.0')
+  })
+})
+
+it('a client that does not read its response over HTTP/1.1 loses its connection after a while', async () => {
+  const cut = Promise.withResolvers<void>()
+  const listener = await start({ requestTimeout: 100 }, (_req, res) => {
+    res.once('close', () => cut.resolve())
+    res.end(Buffer.alloc(64 * 1024 * 1024))
+  })
+  const socket = (await socketTo(listener)).pause()
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  await cut.promise
 })
 
 describe('a request that its handler does not answer', () => {
