@@ -40,7 +40,6 @@ export interface AccessOptions {
   readonly replica: Replica
   readonly verifier: AccessTokenVerifier
   readonly store: Pick<IdentityStore, 'findUserByPersonalAccessToken' | 'findUser'>
-  /** Of personal access tokens. */
   readonly secrets: Secrets
   readonly attempts: Pick<AttemptLimiter, 'assertMayTry' | 'fail'>
   readonly dpop: Pick<Dpop, 'prove' | 'useOnce'>
@@ -48,7 +47,6 @@ export interface AccessOptions {
   readonly now: () => Date
 }
 
-/** A caller who has proved who it is, and how. */
 export interface AuthenticatedCaller {
   readonly user: ServiceUser
   readonly credential: Credential

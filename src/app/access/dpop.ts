@@ -38,10 +38,8 @@ export interface VerifiedProof extends Pick<DpopProof, 'keyThumbprint' | 'proofI
   readonly nextNonce: string | null
 }
 
-/** A token with which a request authenticates. */
 export interface PresentedToken extends Pick<VerifiedAccessToken, 'boundTo'> {
   readonly accessToken: string
-  /** Whether it came with the scheme `DPoP`. */
   readonly isDpop: boolean
 }
 
@@ -49,7 +47,6 @@ export interface TokenUse {
   /** The method and the path of the request, as the client sent them. */
   readonly method: string
   readonly path: string
-  /** The header `DPoP`; null if there is none. */
   readonly proof: string | null
   readonly certificate: () => PresentedCertificate
 }

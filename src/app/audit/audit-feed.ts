@@ -9,7 +9,6 @@ const READ_EVERY = 1_000
 /** From a change that the replica learns of to the next read, in milliseconds. */
 const READ_AFTER_CHANGE = 100
 
-/** How many events a follower has in memory. */
 const BATCH = 100
 
 export interface AuditFeedOptions {
@@ -59,7 +58,6 @@ export class AuditFeed {
     }
   }
 
-  /** Resolves when it is time to read again, or when the signal is aborted. */
   #pause(signal: AbortSignal): Promise<void> {
     const { clock, onChange } = this.#options
     return new Promise((resolve) => {

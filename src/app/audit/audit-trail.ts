@@ -14,13 +14,11 @@ import type { Clock } from '../../domain/time.ts'
 import { networkOf } from '../access/rate-limits.ts'
 import { kindOf, type RefusalKind, RefusalLimits } from './refusal-limits.ts'
 
-/** How many refusals of a kind may wait to be written. */
 const MAX_WAITING = 1000
 
 /** How often the count of dropped refusals is logged and becomes an event, in milliseconds. */
 const REPORT_EVERY = 60_000
 
-/** The outcome of an event that stands for dropped refusals. */
 const OMITTED = 'OMITTED'
 
 /** How many sources of dropped refusals are counted separately, of a kind. Refusals of other sources count in the total only. */
@@ -36,7 +34,6 @@ export interface AuditTrailOptions {
 interface Refusal {
   readonly entry: AuditEntry
   readonly outcome: string
-  /** Given if it stands for dropped refusals. */
   readonly omission?: Omission
 }
 
@@ -138,7 +135,6 @@ export class AuditTrail {
   }
 }
 
-/** The user or the address, without what was asked for. */
 function sourceOf(entry: AuditEntry): Pick<AuditEntry, 'actor' | 'resource' | 'clientAddress'> {
   const { actor, resource, clientAddress = '' } = entry
   const network = networkOf(clientAddress)

@@ -42,17 +42,14 @@ export type ConfigurationsOptions = PlanningOptions & {
   readonly log: Log
 }
 
-/** A configuration and how it shall be applied. */
 export interface ConfigurationRequest extends Pick<PlanOptions, 'label' | 'prune' | 'takeOver'> {
   readonly configuration: ConfigurationText
-  /** Mistakes that were found in it before. */
   readonly mistakes: readonly Mistake[]
 }
 
 export interface ExportRequest {
   /** Null: with and without labels. */
   readonly label: string | null
-  /** Names; empty: everything. */
   readonly projects: readonly string[]
 }
 
@@ -121,9 +118,7 @@ export class Configurations {
   }
 }
 
-/** A configuration that was read, and what it needs of the instance. */
 interface PreparedConfiguration extends FirstConfiguration {
-  /** The plan, or all mistakes. */
   readonly planOn: (state: ConfiguredState, moment: ChangeMoment) => ReturnType<typeof planConfiguration>
 }
 

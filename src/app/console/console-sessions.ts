@@ -55,7 +55,6 @@ export interface ConsoleSessionsOptions {
 
 export interface BrowserRequest {
   readonly requestId: string
-  /** The IP address of the browser; empty if it is not known. */
   readonly clientAddress: string
 }
 
@@ -137,7 +136,6 @@ export class ConsoleSessions {
     }
   }
 
-  /** The open sessions of all users, and those that cannot be read. */
   async list(): Promise<Sessions> {
     const { store, replica, now } = this.#options
     const { sessions, unreadable, clock } = await store.listSessions()

@@ -23,7 +23,6 @@ export interface PeopleOptions {
   readonly sessions: Pick<ConsoleSessions, 'openFor'>
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly rules: readonly RoleRule[]
-  /** The UUID that stands for these texts, always the same. */
   readonly idOf: (...texts: readonly string[]) => string
 }
 

@@ -30,7 +30,6 @@ export interface SessionAccessOptions {
   readonly replica: Pick<Replica, 'guard' | 'isStandby' | 'keys'>
   readonly store: Pick<ConsoleStore, 'findSession' | 'recordUse'>
   readonly users: Pick<IdentityStore, 'findUser'>
-  /** Of cookies. */
   readonly secrets: Pick<Secrets, 'isGenuine' | 'hash'>
   readonly attempts: Pick<AttemptLimiter, 'assertMayTry' | 'fail'>
   readonly digest: (text: string) => string
@@ -40,7 +39,6 @@ export interface SessionAccessOptions {
 
 export interface PresentedCookie {
   readonly cookie: string | undefined
-  /** The IP address of the browser; empty if it is not known. */
   readonly address: string
   /** Whether a person did something, so that the session is not idle. */
   readonly isUse: boolean
@@ -52,9 +50,7 @@ export interface SessionCaller extends AuthenticatedCaller {
 
 interface FoundSession {
   readonly session: ConsoleSession
-  /** Undefined if it was deleted meanwhile. */
   readonly user: ServiceUser | undefined
-  /** The time by which the session is judged. */
   readonly now: Date
 }
 
@@ -91,7 +87,6 @@ export class SessionAccess {
     return { user: owner, session, credential, nextNonce: null }
   }
 
-  /** The right of the caller to what needs this permission. @throws {DomainError} `permission_missing`. */
   async authorize({ user, credential }: AuthenticatedCaller, permission: Permission): Promise<UserAuthority> {
     return { kind: 'user', userId: user.userId, permission, reach: assertPermitted(user, permission), credential }
   }

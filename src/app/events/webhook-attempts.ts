@@ -19,7 +19,6 @@ interface WebhookSender {
 export interface WebhookAttemptsOptions {
   readonly signer: Pick<WebhookSigner, 'headersFor'>
   readonly sender: WebhookSender
-  /** The source of events. */
   readonly issuer: string
   readonly now: () => Date
   readonly log: Log

@@ -25,7 +25,6 @@ import { type WebhookStatus, WebhookStatuses } from './webhook-status.ts'
 /** How often the deliverer looks for new events, in milliseconds. */
 const LOOK_EVERY = 1000
 
-/** Events that are read at a time, and in memory for a webhook. */
 const BATCH = 100
 
 /** A lease that is older is renewed before an attempt, in milliseconds. It outlasts the attempt then. */
@@ -94,7 +93,6 @@ export class WebhookDeliverer {
     await this.settled()
   }
 
-  /** Waits until no delivery is under way. */
   async settled(): Promise<void> {
     await this.#looking
     await Promise.all([...this.#running.values()].map(({ done }) => done))

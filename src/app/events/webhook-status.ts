@@ -5,9 +5,7 @@ import type { Webhook } from '../../domain/events/webhook.ts'
 const RESULTS = ['delivered', 'failed', 'given_up'] as const
 type Result = (typeof RESULTS)[number]
 
-/** The state of delivery for the metrics. */
 export interface WebhookStatus {
-  /** Attempts of this process, by result. */
   readonly attempts: Readonly<Record<Result, number>>
   /** The enabled ones, by what the database said last: every replica has the same. */
   readonly webhooks: readonly {

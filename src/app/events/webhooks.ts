@@ -45,14 +45,12 @@ export interface WebhooksOptions {
   readonly now: () => Date
 }
 
-/** A webhook, and how far behind it is. */
 export interface WebhookView {
   readonly webhook: Webhook
   /** The events that wait, at most so many as are counted; the date of the first. Null: none waits. */
   readonly waiting: { readonly count: number; readonly since: Date } | null
 }
 
-/** What came of a test, and how long it took. */
 export interface WebhookTest {
   readonly outcome: DeliveryOutcome
   readonly event: AuditEvent

@@ -24,7 +24,6 @@ export interface TrustedIssuersOptions {
   readonly store: FederationStore
   readonly replica: Pick<Replica, 'refreshAfterWrite'>
   readonly fetches: IssuerKeyFetches
-  /** Reads a JWK Set. @throws {DomainError} `trusted_issuer_invalid`. */
   readonly parseIssuerKeys: (json: string) => readonly IssuerKey[]
   /** Reads certificates (PEM), and returns them in their usual spelling. @throws {DomainError} `trusted_issuer_invalid`. */
   readonly parseCaCertificates: (pem: string) => string
@@ -32,7 +31,6 @@ export interface TrustedIssuersOptions {
   readonly issuer: string
 }
 
-/** Keys of an issuer as an administrator sets them: a JWK Set, or where to fetch them from. */
 export type KeyOrigin =
   | { readonly kind: 'jwks'; readonly jwks: string }
   | { readonly kind: 'fetched'; readonly source: KeySource }
@@ -85,7 +83,6 @@ export class TrustedIssuers {
     return issuer.keys.kind === 'given' ? undefined : this.#options.fetches.state(fetching(issuer, issuer.keys))
   }
 
-  /** Ordered by `issuer`. */
   list(): Promise<readonly TrustedIssuer[]> {
     return this.#options.store.list()
   }
@@ -113,7 +110,6 @@ export class TrustedIssuers {
     return issuer
   }
 
-  /** Deletes an issuer, and the federated identities that name it. */
   async delete(actor: Actor, issuerId: string): Promise<void> {
     const { store, replica } = this.#options
     const entry = { ...actor, resource: trustedIssuerResource(issuerId) }

@@ -19,7 +19,6 @@ export interface CredentialWatchOptions {
 }
 
 export function watchCredentials({ expiries, isWritable, clock, log }: CredentialWatchOptions): {
-  /** Of the last look; undefined if there was none yet, or it failed. */
   readonly counts: () => CredentialCounts | undefined
   readonly stop: () => Promise<void>
 } {

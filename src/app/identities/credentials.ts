@@ -41,7 +41,6 @@ const SELF_SERVICE: RateLimit = { burst: 30, perSecond: 1 / 20 }
 
 const MAX_USERS = 10_000
 
-/** What is shown once is answered also if this replica cannot read it back yet. */
 const SHOWN_ONCE: readonly CredentialKind[] = ['client_secret', 'personal_access_token']
 
 export interface CredentialsOptions {
@@ -63,7 +62,6 @@ export interface GeneratedCredential<Credential extends UserCredential> {
   readonly plain: string
 }
 
-/** What every new credential gets. */
 interface Made {
   readonly credentialId: string
   readonly createdAt: Date
@@ -208,7 +206,6 @@ export class Credentials {
     return result
   }
 
-  /** Counts a change. @throws {DomainError} `self_service_limit_reached`. */
   #assertMayChangeItself(userId: string): void {
     if (this.#selfService.take(userId)) return
     throw new DomainError(

@@ -30,16 +30,12 @@ const MAX_WAITING = 1000
 export interface LiveIdentitiesOptions {
   readonly reader: Pick<InstanceReader, 'findServiceUser' | 'findFederatedUsers'>
   readonly guard: Pick<StalenessGuard, 'isFresh' | 'assertFresh' | 'assertReachable'>
-  /** The greatest number of users in memory. Default 10 000. */
   readonly maxUsers?: number | undefined
-  /** How many users may be read at the same time. Default 4. */
   readonly maxReads?: number | undefined
 }
 
 export interface IdentityCounts {
-  /** Look-ups answered from memory. */
   readonly hits: number
-  /** Look-ups that had to wait for the database. */
   readonly misses: number
   readonly users: number
 }

@@ -7,7 +7,6 @@ import { repeat } from '../concurrency/repeat.ts'
 
 const MINUTE = 60_000
 
-/** How many unwritten uses are kept. The least recently used is evicted. */
 const MAX_UNWRITTEN = 50_000
 
 export interface SecretUsesOptions {
@@ -19,9 +18,8 @@ export interface SecretUsesOptions {
 
 export class SecretUses {
   readonly #options: SecretUsesOptions
-  readonly #unwritten: LRUCache<string, Date>
+  readonly #unwritten: LRUCache<string, number>
   readonly #stopWriting: () => Promise<void>
-  #minute = new Date(0)
 
   constructor(options: SecretUsesOptions) {
     this.#options = options
@@ -31,7 +29,7 @@ export class SecretUses {
 
   /** Records a use, to the minute. It is written within a minute, and there is at most one write a minute. */
   note(secretId: string, at: Date): void {
-    const minute = this.#minuteOf(at)
+    const minute = Math.floor(at.getTime() / MINUTE) * MINUTE
     if (this.#unwritten.get(secretId) !== minute) this.#unwritten.set(secretId, minute)
   }
 
@@ -41,15 +39,8 @@ export class SecretUses {
     await this.#write()
   }
 
-  /** One object for all uses of a minute, to spare the garbage collector thousands of them. */
-  #minuteOf(at: Date): Date {
-    const begin = Math.floor(at.getTime() / MINUTE) * MINUTE
-    if (begin !== this.#minute.getTime()) this.#minute = new Date(begin)
-    return this.#minute
-  }
-
   async #write(): Promise<void> {
-    const uses = new Map(this.#unwritten.entries())
+    const uses = new Map([...this.#unwritten.entries()].map(([secretId, minute]) => [secretId, new Date(minute)]))
     if (uses.size === 0 || !this.#options.canWrite()) return
     try {
       await this.#options.store.recordSecretUses(uses)
@@ -59,7 +50,7 @@ export class SecretUses {
     }
     for (const [secretId, at] of uses) {
       // Used again in a later minute: that is still to be written.
-      if (this.#unwritten.get(secretId) === at) this.#unwritten.delete(secretId)
+      if (this.#unwritten.get(secretId) === at.getTime()) this.#unwritten.delete(secretId)
     }
   }
 }

@@ -1,9 +1,4 @@
-/**
- * What the instance is made of, and how the replica that answers is doing.
- *
- * It is asked every second by each open console. Most of it is in memory; of what is not, all but the replicas is read once for each version of the
- * instance.
- */
+/** What the instance is made of, and how the replica that answers is doing. Each open console asks for it every second. */
 import type { KeyResealer, SealedKeyStore } from '../../domain/keys/sealed-keys.ts'
 import type { ReplicaStore } from '../../domain/ports/records.ts'
 import type { Readiness } from '../../domain/ports/runtime.ts'
@@ -25,10 +20,8 @@ export interface InstanceOverviewOptions {
   readonly now: () => Date
 }
 
-/** A master key, and how much it seals. */
 export interface MasterKeyFacts {
   readonly id: string
-  /** Whether it seals new keys. */
   readonly active: boolean
   readonly configured: boolean
   readonly sealedKeys: number
@@ -50,7 +43,6 @@ interface StoredFacts {
 
 export class InstanceOverview {
   readonly #options: InstanceOverviewOptions
-  #stored: { readonly version: number; readonly facts: Promise<StoredFacts> } | undefined
 
   constructor(options: InstanceOverviewOptions) {
     this.#options = options
@@ -69,20 +61,10 @@ export class InstanceOverview {
       lagSeconds,
       readiness: readiness(),
       clockOffsetSeconds,
-      ...(await this.#storedAt(version)),
+      ...(await this.#read()),
       ...(await replicas.list()),
       now: now(),
     }
-  }
-
-  #storedAt(version: number): Promise<StoredFacts> {
-    if (this.#stored?.version === version) return this.#stored.facts
-    const stored = { version, facts: this.#read() }
-    this.#stored = stored
-    stored.facts.catch(() => {
-      if (this.#stored === stored) this.#stored = undefined
-    })
-    return stored.facts
   }
 
   async #read(): Promise<StoredFacts> {

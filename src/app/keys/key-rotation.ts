@@ -34,10 +34,8 @@ export interface ChangedPolicy {
   readonly warnings: readonly string[]
 }
 
-/** The steps that follow from a policy. */
 export interface Schedule {
   readonly steps: readonly PlannedStep[]
-  /** As those of a policy that was changed. */
   readonly warnings: readonly string[]
 }
 
@@ -119,7 +117,6 @@ export class KeyRotation {
     return change.result
   }
 
-  /** The result of an earlier revocation; undefined if the key was not revoked. */
   async #findRevocation(keyId: string): Promise<Revocation | undefined> {
     const key = await this.#options.store.findRevoked(keyId)
     if (key === undefined) return undefined

@@ -17,12 +17,10 @@ export interface ResealOptions {
 }
 
 export interface Resealed {
-  /** The master key that seals everything now. */
   readonly masterKeyId: string
   readonly total: number
   /** How many of them were sealed by another master key before. */
   readonly resealed: number
-  /** The other master keys. They seal nothing. */
   readonly unused: readonly string[]
   /** Master keys that servers sealed new keys with in the meantime. */
   readonly stillInUse: readonly string[]
@@ -68,7 +66,6 @@ export async function assertAllOpen({ store, resealer }: ResealOptions): Promise
   return keys
 }
 
-/** Which master key seals how much. */
 export interface MasterKeyUse {
   /** Null: the sealed text does not say it. */
   readonly masterKeyId: string | null
@@ -77,7 +74,6 @@ export interface MasterKeyUse {
   readonly sealedKeys: number
 }
 
-/** Which master keys are in use, and what is lost. */
 export interface MasterKeyStatus {
   /** The configured ones in their order, then the others that seal something. */
   readonly uses: readonly MasterKeyUse[]
@@ -111,7 +107,6 @@ function identityOf(key: SealedKey): string {
   return `${nameOf(key)} ${key.sealed}`
 }
 
-/** How the audit trail names what was sealed. */
 function nameOf(key: SealedKey): string {
   switch (key.kind) {
     case 'integrity_key':

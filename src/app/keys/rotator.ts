@@ -67,7 +67,6 @@ export class Rotator {
     })
   }
 
-  /** Makes no more steps. A step under way is awaited. */
   async stop(): Promise<void> {
     this.#stopped = true
     await this.#stopLooking()

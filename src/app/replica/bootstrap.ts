@@ -10,7 +10,6 @@ import type { KeyPairGenerator } from '../../domain/ports/keys.ts'
 
 const PROJECT_NAME = 'keyturn'
 
-/** Keeps the credentials of the first administrator for the operator. */
 export interface CredentialsSink {
   /** Stores them durably, without destroying what an earlier call stored. */
   write(credentials: { readonly clientId: string; readonly clientSecret: string }): Promise<void>
@@ -23,7 +22,6 @@ export interface BootstrapOptions {
   readonly credentials: CredentialsSink
   /** The first administrator, whose credentials the operator has. Null: one is generated. */
   readonly given: (ClientId & { readonly clientSecret: string }) | null
-  /** What the instance begins with instead of a first administrator. */
   readonly configuration: FirstConfiguration | null
   readonly issuer: string
   readonly newId: () => string

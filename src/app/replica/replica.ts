@@ -47,27 +47,22 @@ export interface ReplicaOptions {
   readonly issuer: string
   /** How many users may be read at the same time. Fewer than the reader has connections. */
   readonly maxReads?: number | undefined
-  /** How many service users to keep in memory. Default 10 000. */
   readonly maxUsers?: number | undefined
   readonly maxStalenessSeconds: number
   /** Where changes are made while the database is a standby, for those who are refused; null: that is not configured. Default null. */
   readonly primaryUrl?: string | null
 }
 
-/** What is in memory, however old it is. */
 export interface ReplicaStatus {
   readonly ring: KeyRing
   readonly rotation: Rotation
   readonly version: number
-  /** When that version was made; null: there has been no change. */
   readonly changedAt: Date | null
-  /** How long ago the database confirmed it. */
   readonly stalenessSeconds: number
   /** How old what a standby had was at the last comparison that succeeded, in seconds; null: the database was a primary. */
   readonly replayAgeSeconds: number | null
   /** How long the last change of another process took to get here, at most. Null: there has been none. */
   readonly lagSeconds: number | null
-  /** How far the clock of the database is ahead of that of this machine. */
   readonly clockOffsetSeconds: number
   /** The row because of which a newer version cannot be taken over; undefined if there is none. */
   readonly unreadableRow: StalenessGuard['unreadableRow']
@@ -120,7 +115,6 @@ export class Replica {
     this.#stopComparing = repeat(() => this.refreshOrLog(), { clock, everyMillis, first: 'later' })
   }
 
-  /** Stops following. A comparison under way is awaited. */
   async stop(): Promise<void> {
     this.#stopped = true
     await Promise.all([this.#stopComparing(), this.#unsubscribe()])
@@ -133,12 +127,10 @@ export class Replica {
     return this.#memory.keys.current
   }
 
-  /** The trusted issuers, if memory is fresh; else none. */
   trustedIssuers(): readonly TrustedIssuer[] {
     return this.guard.isFresh() ? this.#memory.trustedIssuers : []
   }
 
-  /** Calls `listener` now and with each new key ring. */
   onKeys(listener: (snapshot: KeySnapshot) => void): void {
     this.#memory.keys.subscribe(listener)
   }
@@ -161,7 +153,6 @@ export class Replica {
     return { ring, rotation, version, changedAt, ...ages, clockOffsetSeconds, unreadableRow }
   }
 
-  /** Whether the database was a hot standby at the last comparison. */
   isStandby(): boolean {
     return this.#role.isStandby
   }

@@ -106,7 +106,6 @@ export class StalenessGuard {
     return this.#outdated?.row
   }
 
-  /** Whether what is in memory may be served. */
   isFresh(): boolean {
     return this.stalenessSeconds <= this.#options.maxStalenessSeconds && !this.#isOutdatedForTooLong()
   }

@@ -63,7 +63,6 @@ const CLOSE_TIMEOUT_MILLIS = 1_000
 
 export const STATEMENT_TIMEOUT_MILLIS = 10_000
 
-/** How much later than the server the client times out: the server says why, and may not answer at all. */
 const QUERY_TIMEOUT_GRACE_MILLIS = 1_000
 
 /** A replica that hangs in a change blocks the changes of others for at most this time. */
