@@ -11,7 +11,7 @@ import { type Api, openApiOf } from './api.ts'
 import { ask, confirm, readLine } from './confirm.ts'
 import { contextsOf } from './connection/target.ts'
 import { readTlsFiles, type TlsFiles, tlsFilesFrom } from './connection/tls-files.ts'
-import { requestTokenOf, tokenEndpointOf } from './connection/token-request.ts'
+import { requestToken, tokenEndpointOf } from './connection/token-request.ts'
 import type { Io } from './io.ts'
 import { flag, option, parseUrl, UsageError, withTlsOptions, type YesOption, yesOption } from './options.ts'
 import { type OutputOptions, printResult, withOutputOptions } from './output.ts'
@@ -53,7 +53,7 @@ export function loginCommand(io: Io): Command {
       await assertFree(contexts, name, base_url)
       const token_endpoint = await tokenEndpointOf({ ...login, tls })
       const target = { ...login, token_endpoint, tls }
-      if ('client_id' in target) await requestTokenOf(target, 'openid')
+      if ('client_id' in target) await requestToken(target, 'openid')
       else await assertTokenWorks(await openApiOf(target))
       await contexts.write(name, { ...login, token_endpoint, ...absolute(files) })
       await contexts.use(name)

@@ -5,7 +5,7 @@ import { Command, InvalidArgumentError } from 'commander'
 import { isUuid } from '../domain/identifiers.ts'
 import { projectAudienceScope, SERVICE_AUDIENCE_SCOPE } from '../domain/identities/token-grant.ts'
 import { findTarget } from './connection/target.ts'
-import { requestTokenOf } from './connection/token-request.ts'
+import { requestToken } from './connection/token-request.ts'
 import type { Io } from './io.ts'
 import { type RemoteOptions, withRemoteOptions } from './options.ts'
 import { printResult } from './output.ts'
@@ -26,7 +26,7 @@ export function tokenCommand(io: Io): Command {
     .option('--scope <scopes>', 'space-separated scopes')
     .action(async (options: TokenOptions) => {
       const { scope, resource } = wantedFrom(options)
-      const response = await requestTokenOf(await findTarget(io, options), scope, resource)
+      const response = await requestToken(await findTarget(io, options), scope, resource)
       await printResult(io, options, response, () => response.access_token)
     })
 }

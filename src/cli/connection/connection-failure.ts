@@ -11,22 +11,15 @@ export class ConnectionError extends Error {
 const GIVE_CERTIFICATE = 'give one with --client-cert and --client-key'
 
 /** Alerts (RFC 8446 §6.2) of a server that does not take the client certificate. */
-const CLIENT_CERTIFICATE_REFUSED = [
-  'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA',
-  'ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE',
-  'ERR_SSL_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE',
-  'ERR_SSL_SSLV3_ALERT_CERTIFICATE_UNKNOWN',
-  'ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED',
-  'ERR_SSL_SSLV3_ALERT_CERTIFICATE_REVOKED',
-  'ERR_SSL_TLSV1_ALERT_ACCESS_DENIED',
-]
+const CLIENT_CERTIFICATE_REFUSED =
+  /^ERR_SSL_.+_ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_(UNKNOWN|EXPIRED|REVOKED)|ACCESS_DENIED)$/
 
 /** The error for a connection that failed with a code of the system, of OpenSSL or of Node.js. */
 export function connectionFailure(error: unknown, url: string, { cert }: TlsOptions): ConnectionError {
   const code = connectionCode(error) ?? ''
   const parsed = new URL(url)
   // A server of Node.js sends no alert.
-  const mayRefuse = CLIENT_CERTIFICATE_REFUSED.includes(code) || (code === 'ECONNRESET' && parsed.protocol === 'https:')
+  const mayRefuse = CLIENT_CERTIFICATE_REFUSED.test(code) || (code === 'ECONNRESET' && parsed.protocol === 'https:')
   const advice =
     cert !== undefined && mayRefuse
       ? 'the server does not take the client certificate: it must be valid, and signed by an authority of ' +

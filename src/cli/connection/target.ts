@@ -25,12 +25,7 @@ export async function findTarget(io: Pick<Io, 'env'>, options: ConnectionOptions
   const found = await find(io, options)
   assertSecretsAreSafe(found.base_url)
   if (found.token_endpoint !== undefined) assertSecretsAreSafe(found.token_endpoint)
-  const { ca, clientCert, clientKey } = tlsFilesFrom(io, options)
-  const pair =
-    clientCert === undefined && clientKey === undefined
-      ? { clientCert: found.client_cert_file, clientKey: found.client_key_file }
-      : { clientCert, clientKey }
-  return { ...found, tls: await readTlsFiles({ ca: ca ?? found.ca_file, ...pair }) }
+  return { ...found, tls: await readTlsFiles(tlsFilesFrom(io, options, found)) }
 }
 
 /** The contexts of the user. @throws {Error} if the user has no home folder. */

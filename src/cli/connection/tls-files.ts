@@ -5,6 +5,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 import { clientVariable } from '../../config/environment.ts'
+import type { Server } from '../../secret-files/contexts.ts'
 import type { Io } from '../io.ts'
 
 export interface TlsFiles {
@@ -25,14 +26,17 @@ const NAMES = {
   clientKey: '--client-key or KEYTURN_CLIENT_KEY_FILE',
 } as const
 
-/** The TLS files that options and variables name. A pair is not mixed from several sources. */
-export function tlsFilesFrom({ env }: Pick<Io, 'env'>, { ca, clientCert, clientKey }: TlsFiles): TlsFiles {
-  const isNamed = clientCert !== undefined || clientKey !== undefined
-  return {
-    ca: ca ?? clientVariable(env, 'KEYTURN_CA_FILE'),
-    clientCert: isNamed ? clientCert : clientVariable(env, 'KEYTURN_CLIENT_CERT_FILE'),
-    clientKey: isNamed ? clientKey : clientVariable(env, 'KEYTURN_CLIENT_KEY_FILE'),
+/** The TLS files that options name, or variables, or a context. A pair is not mixed from several sources. */
+export function tlsFilesFrom({ env }: Pick<Io, 'env'>, options: TlsFiles, context: Partial<Server> = {}): TlsFiles {
+  const named = {
+    ca: clientVariable(env, 'KEYTURN_CA_FILE'),
+    clientCert: clientVariable(env, 'KEYTURN_CLIENT_CERT_FILE'),
+    clientKey: clientVariable(env, 'KEYTURN_CLIENT_KEY_FILE'),
   }
+  const { ca_file: ca, client_cert_file: clientCert, client_key_file: clientKey } = context
+  const sources = [options, named, { ca, clientCert, clientKey }]
+  const pair = sources.find((source) => source.clientCert !== undefined || source.clientKey !== undefined)
+  return { ca: options.ca ?? named.ca ?? ca, clientCert: pair?.clientCert, clientKey: pair?.clientKey }
 }
 
 /**

@@ -5,7 +5,6 @@ import type { TokenSource } from '@keyturn/client'
 import { SERVICE_AUDIENCE_SCOPE } from '../../domain/identities/token-grant.ts'
 import { printable } from '../../domain/printable.ts'
 import { OAUTH_PATHS } from '../../oauth/requests/endpoints.ts'
-import type { Credentials } from '../../secret-files/credentials-file.ts'
 import { ConnectionError, connectionFailure } from './connection-failure.ts'
 import { type HttpAnswer, requestJson } from './http-request.ts'
 import { assertSecretsAreSafe, type Target } from './target.ts'
@@ -36,45 +35,33 @@ export class TokenRefusal extends Error {
 }
 
 /**
- * Gets an access token with the client credentials grant (Spec §4.1).
+ * Gets an access token for the caller with the client credentials grant (Spec §4.1).
  *
- * @param options `resource`: an audience to ask for (RFC 8707).
+ * @param resource An audience to ask for (RFC 8707).
  * @throws {TokenRefusal}
  * @throws {ConnectionError} if there is no response, or it is not one of a token endpoint.
+ * @throws {Error} if the caller has no client credentials.
  */
-export async function requestToken(
-  client: Pick<Credentials, 'token_endpoint' | 'client_id' | 'client_secret'>,
-  scope: string,
-  { tls = {}, resource }: { readonly tls?: TlsOptions; readonly resource?: string | undefined } = {},
-): Promise<TokenResponse> {
-  const { token_endpoint, client_id, client_secret } = client
-  const form = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret, scope })
-  if (resource !== undefined) form.set('resource', resource)
-  const { status, json } = await ask(token_endpoint, tls, form)
-  const { access_token, token_type, expires_in, error, error_description = 'no description' } = json
-  if (status !== 200) {
-    if (typeof error === 'string') throw new TokenRefusal(error, String(error_description))
-    throw new ConnectionError(`no token: ${token_endpoint} answered with status ${status}`)
-  }
-  if (typeof access_token === 'string' && typeof token_type === 'string' && typeof expires_in === 'number')
-    return { ...json, access_token, token_type, expires_in }
-  throw new ConnectionError(`no token: what ${token_endpoint} answered is none; is that address another server's?`)
-}
-
-/**
- * Gets an access token for the caller.
- *
- * @throws {Error} if the caller has no client credentials; otherwise like `requestToken`.
- */
-export async function requestTokenOf(target: Target, scope: string, resource?: string): Promise<TokenResponse> {
+export async function requestToken(target: Target, scope: string, resource?: string): Promise<TokenResponse> {
   if ('personal_access_token' in target) {
     throw new Error(
       'no token: a personal access token calls the API itself, and gets no access tokens: name client credentials with ' +
         '--credentials or --context',
     )
   }
-  const client = { ...target, token_endpoint: await tokenEndpointOf(target) }
-  return await requestToken(client, scope, { tls: target.tls, resource })
+  const { client_id, client_secret, tls } = target
+  const endpoint = await tokenEndpointOf(target)
+  const form = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret, scope })
+  if (resource !== undefined) form.set('resource', resource)
+  const { status, json } = await ask(endpoint, tls, form)
+  const { access_token, token_type, expires_in, error, error_description = 'no description' } = json
+  if (status !== 200) {
+    if (typeof error === 'string') throw new TokenRefusal(error, String(error_description))
+    throw new ConnectionError(`no token: ${endpoint} answered with status ${status}`)
+  }
+  if (typeof access_token === 'string' && typeof token_type === 'string' && typeof expires_in === 'number')
+    return { ...json, access_token, token_type, expires_in }
+  throw new ConnectionError(`no token: what ${endpoint} answered is none; is that address another server's?`)
 }
 
 /** Tokens to call the API with: a new access token when half of the lifetime of the last one is over, or when it was refused. */
@@ -87,7 +74,7 @@ export function tokensOf(target: Target): TokenSource {
     async token() {
       const now = Date.now()
       if (now >= last.until) {
-        const { access_token, expires_in } = await requestTokenOf(target, API_SCOPE)
+        const { access_token, expires_in } = await requestToken(target, API_SCOPE)
         last = { token: access_token, until: now + expires_in * 500 }
       }
       return last.token

@@ -15,7 +15,6 @@ import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import { type FederatedToken, misfitOf, valueAt } from '../../domain/identities/federated-identity.ts'
 import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
 import type { FederatedAssertionType } from '../../domain/ports/federation.ts'
-import type { Api } from '../api.ts'
 import { command } from '../commands.ts'
 import { readTextFile } from '../files.ts'
 import { USER } from '../identities/references.ts'
@@ -35,11 +34,14 @@ export const checkCommand = command('check', {
     const text = await readTextFile(file)
     const jwt = text.trim()
     const issuers = await api.all(TrustedIssuerService.method.listTrustedIssuers, 'trustedIssuers')
-    const now = await timeOfInstance(api)
+    const { instance } = await api.call(InstanceService.method.getInstance, {})
+    // What the server compares dates with.
+    const now = dateOf(instance?.currentDate)
     let fetches = ''
-    const finderOf = (issuer: TrustedIssuer): ReturnType<typeof keyFinderOf> => {
+    const finderOf = ({ issuerId }: TrustedIssuer): ReturnType<typeof keyFinderOf> => {
       return async (...args) => {
-        const trusted = await issuerWithKeys(api, issuer)
+        const { trustedIssuer: trusted } = await api.call(TrustedIssuerService.method.getTrustedIssuer, { issuerId })
+        if (trusted === undefined) throw new Error('the server does not say which keys the issuer has')
         fetches = describeFetches(trusted)
         if (isTooOld(trusted, now))
           throw new DomainError('trusted_issuer_unavailable', `the issuer has no keys that may be used: ${fetches}`)
@@ -66,18 +68,6 @@ export const checkCommand = command('check', {
     )
   },
 })
-
-async function timeOfInstance(api: Api): Promise<Date> {
-  const { instance } = await api.call(InstanceService.method.getInstance, {})
-  if (instance?.currentDate === undefined) throw new Error('the server does not say what time it is')
-  return timestampDate(instance.currentDate)
-}
-
-async function issuerWithKeys(api: Api, { issuerId }: TrustedIssuer): Promise<WireTrustedIssuer> {
-  const { trustedIssuer } = await api.call(TrustedIssuerService.method.getTrustedIssuer, { issuerId })
-  if (trustedIssuer === undefined) throw new Error('the server does not say which keys the issuer has')
-  return trustedIssuer
-}
 
 type ListedIdentity = Parameters<typeof misfitOf>[0] & { readonly identityId: string }
 

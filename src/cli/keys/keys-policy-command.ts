@@ -80,19 +80,12 @@ function changesOf(options: Chosen<typeof SET_OPTIONS>) {
   })
 }
 
-/** The options by the field of the API that each sets. */
-const OPTIONS: Readonly<Record<string, string>> = {
-  rotation_interval: '--interval',
-  publish_ahead: '--publish-ahead',
-  retention: '--retention',
-  rollback_window: '--rollback-window',
-}
-
 /** A refusal of the policy in the words of the command: with its options, and times as they take them. */
 function inOptions(reason: string, message: string): string | undefined {
   if (reason !== 'ROTATION_POLICY_INVALID') return undefined
+  const optionOf = (field: string) => `--${field.replace('rotation_', '').replaceAll('_', '-')}`
   return message
-    .replace(/\b(?:rotation_interval|publish_ahead|retention|rollback_window)\b/g, (field) => OPTIONS[field] ?? field)
+    .replace(/\b(?:rotation_interval|publish_ahead|retention|rollback_window)\b/g, optionOf)
     .replace(/\b(\d+) s\b/g, (_, seconds: string) => formatDuration({ seconds: BigInt(seconds) }))
 }
 

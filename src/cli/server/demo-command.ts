@@ -15,7 +15,6 @@ import { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import type { Config } from '../../config/config.ts'
 import { readConfig } from '../../config/read-config.ts'
 import { OAUTH_PATHS } from '../../oauth/requests/endpoints.ts'
-import { type Credentials, readCredentials } from '../../secret-files/credentials-file.ts'
 import { openApi } from '../api.ts'
 import { API_SCOPE, requestToken } from '../connection/token-request.ts'
 import type { Io } from '../io.ts'
@@ -71,12 +70,13 @@ async function playDemo(
   { credentialsFile, jwksMaxAgeSeconds }: Pick<Config, 'credentialsFile' | 'jwksMaxAgeSeconds'>,
   say: (line: string) => void,
 ): Promise<void> {
-  const credentials = await readCredentials(credentialsFile)
   const api = await openApi({ env: {} }, { credentials: credentialsFile })
-  const verify = createVerifier(credentials, jwksMaxAgeSeconds)
+  const { base_url: baseUrl } = api.target
+  const verify = createVerifier(baseUrl, jwksMaxAgeSeconds)
+  const token = async () => (await requestToken(api.target, API_SCOPE)).access_token
   const untilCachesExpire = () => delay(jwksMaxAgeSeconds * 1000 + MARGIN)
 
-  const oldToken = await token(credentials)
+  const oldToken = await token()
   const oldKid = kidOf(oldToken)
   const { sub, exp = 0, iat = 0 } = await verify(oldToken)
   say(` 1. token for ${sub}, valid for ${exp - iat} s, signed by ${short(oldKid)}; a verifier accepts it`)
@@ -88,16 +88,16 @@ async function playDemo(
   expect(created?.algorithm === 'RS256', 'the new key is of the same kind')
   say(` 2. created ${created?.algorithm} key ${short(newKid)}`)
 
-  const published = await publishedKids(credentials)
+  const published = await publishedKids(baseUrl)
   expect(published.join() === `${oldKid},${newKid}`, 'both keys are published, the active one first')
   say(` 3. the key set has both keys: ${published.map(short).join(', ')}`)
 
-  expect(kidOf(await token(credentials)) === oldKid, 'the old key still signs')
+  expect(kidOf(await token()) === oldKid, 'the old key still signs')
   say(` 4. a token requested now is still signed by ${short(oldKid)}`)
 
   await untilCachesExpire()
   await api.call(Methods.activateWebKey, { keyId: newKid })
-  const newToken = await token(credentials)
+  const newToken = await token()
   expect(kidOf(newToken) === newKid, 'a new token is signed by the new key')
   say(
     ` 5. waited for the cache time of the key set (${jwksMaxAgeSeconds} s here) and activated ${short(newKid)}; it signs now`,
@@ -131,24 +131,17 @@ async function playDemo(
 /** For timers and dates that are rounded, in milliseconds. */
 const MARGIN = 100
 
-async function token(credentials: Credentials): Promise<string> {
-  return (await requestToken(credentials, API_SCOPE)).access_token
-}
-
 /** Verifies like a resource server that keeps the key set for as long as it may. */
-function createVerifier(
-  { base_url }: Credentials,
-  jwksMaxAgeSeconds: number,
-): (accessToken: string) => Promise<JWTPayload> {
-  const keySet = createRemoteJWKSet(new URL(OAUTH_PATHS.jwks, base_url), { cacheMaxAge: jwksMaxAgeSeconds * 1000 })
+function createVerifier(baseUrl: string, jwksMaxAgeSeconds: number): (accessToken: string) => Promise<JWTPayload> {
+  const keySet = createRemoteJWKSet(new URL(OAUTH_PATHS.jwks, baseUrl), { cacheMaxAge: jwksMaxAgeSeconds * 1000 })
   return async (accessToken) => {
-    const { payload } = await jwtVerify(accessToken, keySet, { issuer: base_url, audience: base_url, typ: 'at+jwt' })
+    const { payload } = await jwtVerify(accessToken, keySet, { issuer: baseUrl, audience: baseUrl, typ: 'at+jwt' })
     return payload
   }
 }
 
-async function publishedKids({ base_url }: Credentials): Promise<string[]> {
-  const keySet = (await (await fetch(new URL(OAUTH_PATHS.jwks, base_url))).json()) as { keys: { kid: string }[] }
+async function publishedKids(baseUrl: string): Promise<string[]> {
+  const keySet = (await (await fetch(new URL(OAUTH_PATHS.jwks, baseUrl))).json()) as { keys: { kid: string }[] }
   return keySet.keys.map(({ kid }) => kid)
 }
 
