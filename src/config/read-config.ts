@@ -36,9 +36,7 @@ export function readConfig(
 }
 
 function describe(issue: z.core.$ZodIssue): string[] {
-  if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => `${key}: there is no such variable`)
-  }
+  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => `${key}: there is no such variable`)
   return [`${issue.path.join('.')}: ${issue.message}`]
 }
 

@@ -6,7 +6,7 @@
  * another one in between (DNS rebinding). A name is refused if one of its addresses is.
  */
 import { lookup as lookupHost } from 'node:dns'
-import type { IncomingMessage } from 'node:http'
+import type { ClientRequest, IncomingMessage } from 'node:http'
 import { Agent, request } from 'node:https'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import type { AddressPolicy } from './address-policy.ts'
@@ -50,12 +50,8 @@ const CERTIFICATE =
 const UNKNOWN_AUTHORITY = /^(?:DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(?:GET_ISSUER|VERIFY))/
 const UNRESOLVED = ['ENOTFOUND', 'EAI_AGAIN', 'ENODATA']
 
-export function createSendHttps({
-  allows,
-  setting,
-  authorityHint,
-  lookup = lookupHost,
-}: HttpsRequestOptions): SendHttps {
+export function createSendHttps(options: HttpsRequestOptions): SendHttps {
+  const { allows, setting, authorityHint, lookup = lookupHost } = options
   const refused = (address: string) =>
     new FetchFailure(
       `is at the address ${address}, which is not allowed: if it is meant, list it in ${setting} and restart the server`,
@@ -80,18 +76,18 @@ export function createSendHttps({
     try {
       // A name is resolved, and its addresses are checked, when it is connected to. An address is connected to as it is.
       if (isIP(host) !== 0 && !allows(host)) throw refused(host)
-      const options = {
+      const sending = request(url, {
         method,
         signal,
         lookup: allowedAddresses,
         // With an agent of its own no variable of the environment names a proxy, and nothing is kept.
         agent: new Agent({ keepAlive: false, maxCachedSessions: 0 }),
         headers: { ...headers, 'user-agent': 'keyturn' },
-        minVersion: 'TLSv1.2' as const,
+        minVersion: 'TLSv1.2',
         rejectUnauthorized: true,
         ...(caCertificates === null ? {} : { ca: caCertificates }),
-      }
-      return await send(url, { options, body })
+      })
+      return await responseTo(sending.end(body))
     } catch (error) {
       if (signal.aborted) throw signal.reason
       throw new FetchFailure(describeFailure(error, authorityHint), { cause: error })
@@ -116,12 +112,10 @@ export function isHttpsUrl(text: string): boolean {
   return url?.protocol === 'https:' && url.username === '' && url.password === ''
 }
 
-function send(
-  url: URL,
-  { options, body }: { readonly options: Parameters<typeof request>[1]; readonly body: string | undefined },
-): Promise<IncomingMessage> {
+function responseTo(sending: ClientRequest): Promise<IncomingMessage> {
   return new Promise<IncomingMessage>((resolve, reject) => {
-    request(url, options, resolve)
+    sending
+      .on('response', resolve)
       .on('socket', limitReceived)
       .on('error', reject)
       // Otherwise Node.js destroys the request without a word.
@@ -130,7 +124,6 @@ function send(
         reject(new FetchFailure('answers with status 101'))
       })
       .on('close', () => reject(new FetchFailure('closes the connection without an answer')))
-      .end(body)
   })
 }
 

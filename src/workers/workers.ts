@@ -62,8 +62,21 @@ export class Workers {
    * @throws {Error} why the first worker did not start, after everything is stopped.
    */
   async start(): Promise<ServerFacts | undefined> {
+    const { signal } = this.#aborting
     try {
-      return await this.#start()
+      await checkConfigFiles(this.#config)
+      signal.throwIfAborted()
+      const metrics = createWorkerMetrics(() => this.#counts())
+      this.#stack.defer(await serveMetrics(this.#config.metricsListen, metrics, this.#log))
+      signal.throwIfAborted()
+      this.#socketFolder = startEmbedded(this.#config, this.#log, { stack: this.#stack, signal })
+      await this.#socketFolder
+      const [first, ...others] = this.#slots as [Slot, ...Slot[]]
+      signal.throwIfAborted()
+      this.#server = await this.#run(first)
+      signal.throwIfAborted()
+      for (const slot of others) void this.#run(slot)
+      return this.#server
     } catch (error) {
       const wasStopped = this.#stopping !== undefined
       await this.stop().catch((failure: unknown) => {
@@ -82,23 +95,6 @@ export class Workers {
 
   kill(): void {
     for (const { worker } of this.#slots) worker?.process.kill('SIGKILL')
-  }
-
-  async #start(): Promise<ServerFacts> {
-    const { signal } = this.#aborting
-    await checkConfigFiles(this.#config)
-    signal.throwIfAborted()
-    const metrics = createWorkerMetrics(() => this.#counts())
-    this.#stack.defer(await serveMetrics(this.#config.metricsListen, metrics, this.#log))
-    signal.throwIfAborted()
-    this.#socketFolder = startEmbedded(this.#config, this.#log, { stack: this.#stack, signal })
-    await this.#socketFolder
-    const [first, ...others] = this.#slots as [Slot, ...Slot[]]
-    signal.throwIfAborted()
-    this.#server = await this.#run(first)
-    signal.throwIfAborted()
-    for (const slot of others) void this.#run(slot)
-    return this.#server
   }
 
   async #stop(drains: boolean): Promise<void> {
