@@ -16,7 +16,7 @@ import { describe, expect, it } from '@jest/globals'
 import type { InstanceRoleSchema } from '../../gen/iam/user/v2/service_user_pb.js'
 import { keywordsOf } from '../../scripts/openapi/rule-keywords.ts'
 import { DOCUMENT_PATHS, OAUTH_PATHS } from '../../src/oauth/requests/endpoints.ts'
-import { SERVICES } from '../../src/rpc/services.ts'
+import { SERVICES } from '../../src/rpc/routes.ts'
 import { METHODS } from '../support/administration.ts'
 
 interface Operation {

@@ -2,7 +2,6 @@
  * What of the console needs its cookie, or gives it: the API below `/console/api`, and signing in and out. No other path takes the cookie,
  * and these take no token (decision 32).
  */
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { SessionAccess } from '../../app/console/session-access.ts'
 import { CALLBACK_PATH, CONSOLE_API, SESSION_PATH, SIGN_IN_PATH } from '../../domain/console/sign-ins.ts'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
@@ -12,6 +11,7 @@ import type { Answer, RpcRoute, RpcRoutes } from '../protocol/rpc-route.ts'
 import { readCookie } from './cookies.ts'
 import type { OpenIdAnswers } from './openid-endpoint.ts'
 import { crossOriginProblem, isUse } from './same-origin.ts'
+import { sendJson } from './session-endpoint.ts'
 
 export interface ConsoleRoutesOptions {
   /** By the path of the method. */
@@ -62,14 +62,7 @@ function guardWith({ baseUrl, requestContext }: ConsoleRoutesOptions): (answer: 
     const problem = crossOriginProblem(req, origin)
     if (problem === undefined) return await answer(req, res)
     requestContext.refused(req, 'CROSS_ORIGIN')
-    refuseForeign(req, res, problem)
+    res.setHeader('cache-control', 'no-store')
+    sendJson(req, res, 403, connectRefusal(403, `only the page of the console may send this: ${problem}`))
   }
-}
-
-function refuseForeign(req: IncomingMessage, res: ServerResponse, problem: string): void {
-  const message = `only the page of the console may send this: ${problem}`
-  const body = Buffer.from(JSON.stringify(connectRefusal(403, message)))
-  const headers = { 'content-type': 'application/json', 'content-length': body.length, 'cache-control': 'no-store' }
-  res.writeHead(403, headers)
-  res.end(req.method === 'HEAD' ? undefined : body)
 }

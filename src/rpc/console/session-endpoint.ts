@@ -136,7 +136,7 @@ function headerOf({ headers }: IncomingMessage): Headers {
   return new Headers(names.map((name): [string, string] => [name, String(headers[name] ?? '')]))
 }
 
-function sendJson(req: IncomingMessage, res: ServerResponse, status: number, body: object): void {
+export function sendJson(req: IncomingMessage, res: ServerResponse, status: number, body: object): void {
   const bytes = Buffer.from(JSON.stringify(body))
   res.writeHead(status, { 'content-type': 'application/json', 'content-length': bytes.length })
   res.end(req.method === 'HEAD' ? undefined : bytes)

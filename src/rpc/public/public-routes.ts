@@ -16,7 +16,7 @@ import { successorOf } from '../protocol/deprecation.ts'
 import { connectOptions, routesOf } from '../protocol/handler-routes.ts'
 import type { RpcRoutes } from '../protocol/rpc-route.ts'
 import { StreamLimiter } from '../protocol/stream-limiter.ts'
-import { SERVICES, ZITADEL_SERVICES } from '../services.ts'
+import { SERVICES, ZITADEL_SERVICES } from '../routes.ts'
 import { healthService, type Serving } from './health-service.ts'
 import { ALPHA_REFLECTION, reflectionService, Schema } from './reflection-service.ts'
 
