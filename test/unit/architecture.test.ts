@@ -169,7 +169,7 @@ describe('the source', () => {
       'src/app/replica/issuer.ts',
       'src/domain/identities/authority.ts',
       'src/server/maintenance/recover.ts',
-      'src/storage/events/expired-events.ts',
+      'src/storage/events/audit-log.ts',
       'src/storage/instance/instance-initializer.ts',
     ])
   })

@@ -19,21 +19,21 @@ import {
 import { isPruned, type PlannedChange, type PlannedIssuers, type Planning } from './plan.ts'
 import type { PlannedProjects } from './plan-projects.ts'
 
-export interface Surroundings {
+interface Surroundings {
   readonly projects: PlannedProjects
   readonly issuers: Pick<PlannedIssuers, 'next' | 'refused'>
 }
 
-export interface NamedSurroundings extends Surroundings {
+interface NamedSurroundings extends Surroundings {
   readonly names: Names
 }
 
-export interface PlannedUsers {
+interface PlannedUsers {
   readonly changes: readonly PlannedChange[]
   readonly configured: readonly ConfiguredUser[]
 }
 
-export interface WantedUser {
+interface WantedUser {
   readonly wanted: ServiceUserConfiguration
   readonly path: string
 }
@@ -205,7 +205,7 @@ interface Wanted {
   readonly path: string
 }
 
-export function planCredentials(
+function planCredentials(
   before: ServiceUser,
   user: WantedUser,
   surroundings: NamedSurroundings,

@@ -195,7 +195,7 @@ export interface PlannedIssuers {
   readonly refused: ReadonlySet<string>
 }
 
-export function planIssuers(configured: readonly TrustedIssuerConfiguration[], planning: Planning): PlannedIssuers {
+function planIssuers(configured: readonly TrustedIssuerConfiguration[], planning: Planning): PlannedIssuers {
   const { state, options, mistakes, claim } = planning
   const names = { projects: new Map(), issuers: new Map(), thumbprintOf: options.thumbprintOf }
   const named = new Set(configured.map(({ issuer }) => issuer))

@@ -1,10 +1,8 @@
-/**
- * An audit event as a row of `audit_events`, in both directions.
- */
+/** An audit event as a row of `audit_events`, in both directions. */
 import { randomUUID } from 'node:crypto'
-import { type Kysely, type Selectable, sql } from 'kysely'
-import type { AuditEntry, AuditEvent, Omission } from '../../domain/audit.ts'
-import { inChunks } from '../schema/chunks.ts'
+import { type Expression, type ExpressionBuilder, type Kysely, type Selectable, type SqlBool, sql } from 'kysely'
+import type { AuditEntry, AuditEvent, AuditFilter, Omission } from '../../domain/audit.ts'
+import { inChunks } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
 
 /** The limits of the table, in characters. */
@@ -84,4 +82,23 @@ export function toAuditEvent(row: Selectable<Tables['audit_events']>): AuditEven
 /** A refusal has text of unauthenticated callers: cut it, and replace the character that PostgreSQL refuses. */
 function fitted(text: string, maxLength: number): string {
   return text.slice(0, maxLength).replaceAll('\0', '\ufffd')
+}
+
+/** Whether an event matches everything that is set. */
+export function matches({ from, to, actor, resource }: AuditFilter) {
+  return (eb: ExpressionBuilder<Tables, 'audit_events'>): Expression<SqlBool> => {
+    const conditions: Expression<SqlBool>[] = []
+    if (from !== null) conditions.push(eb('event_date', '>=', from))
+    if (to !== null) conditions.push(eb('event_date', '<', to))
+    if (actor !== null) conditions.push(eb('actor', '=', actor))
+    if (resource !== null) {
+      conditions.push(eb.or([eb('resource', '=', resource), eb('resource', 'like', `${escapeLike(resource)}/%`)]))
+    }
+    return eb.and(conditions)
+  }
+}
+
+/** The pattern that only this text matches. */
+function escapeLike(text: string): string {
+  return text.replaceAll(/[\\%_]/g, '\\$&')
 }

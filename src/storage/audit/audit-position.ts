@@ -1,6 +1,4 @@
-/**
- * The position of an audit event, as an opaque text.
- */
+/** The position of an audit event, as an opaque text. */
 import type { AuditPosition } from '../../domain/audit.ts'
 import { DomainError } from '../../domain/errors.ts'
 

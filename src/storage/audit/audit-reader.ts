@@ -11,8 +11,7 @@ import type { AuditBatch, AuditReader } from '../../domain/ports/audit.ts'
 import type { Database } from '../postgres/database.ts'
 import { IN_RECOVERY, isStandby } from '../postgres/server-state.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
-import { toAuditEvent } from './audit-event-row.ts'
-import { matches } from './audit-filter.ts'
+import { matches, toAuditEvent } from './audit-event-row.ts'
 import { isBefore, ORDER_START, type Place, parsePosition, writePosition } from './audit-position.ts'
 
 /** How far the trail can be read now. */

@@ -1,10 +1,10 @@
-/** The rows that the right of a caller depends on, for `assertAuthorized`. */
-import { sql, type Transaction } from 'kysely'
+/** The rows that the right of a caller depends on, for `assertAuthorized`; whole users have the roles over projects from here too. */
+import { type ExpressionBuilder, sql, type Transaction } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import type { AuthorityFacts, UserAuthority } from '../../domain/identities/authority.ts'
-import { parseInstanceRole } from '../../domain/identities/permission.ts'
+import { parseInstanceRole, parseProjectMemberRole } from '../../domain/identities/permission.ts'
+import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { Tables } from '../schema/tables.ts'
-import { managedProjectsOf, toManagedProjects } from './caller-roles.ts'
 
 export async function readAuthority(
   trx: Transaction<Tables>,
@@ -71,4 +71,27 @@ export async function readAuthority(
       .map((session) => ({ expiresAt: new Date(session.expiration_date), lastUsedAt: new Date(session.last_use_date) }))
       .at(0),
   }
+}
+
+/** One for all users without a role over a project: a replica has many. */
+const NO_PROJECTS: ServiceUser['managedProjects'] = new Map()
+
+/** An expression in a query of which `u` is a service user. */
+type OfUser = ExpressionBuilder<Tables & { u: Tables['service_users'] }, 'u'>
+
+export function managedProjectsOf(eb: OfUser) {
+  return eb
+    .selectFrom('project_members as o')
+    .whereRef('o.user_id', '=', 'u.user_id')
+    .select(['o.project_id', 'o.role'])
+    .orderBy('o.project_id')
+}
+
+/** The roles over projects of a user. @throws {Error} if one is unknown. */
+export function toManagedProjects(
+  rows: readonly { readonly project_id: string; readonly role: string }[],
+): ServiceUser['managedProjects'] {
+  return rows.length === 0
+    ? NO_PROJECTS
+    : new Map(rows.map(({ project_id, role }) => [project_id, parseProjectMemberRole(role)]))
 }

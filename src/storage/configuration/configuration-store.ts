@@ -1,6 +1,4 @@
-/**
- * The `ConfigurationStore` on a database. The number of statements grows with chunks of resources, not with resources.
- */
+/** The `ConfigurationStore` on a database. The number of statements grows with chunks of resources, not with resources. */
 import { sql, type Transaction } from 'kysely'
 import { type ChangedUsers, changedByIssuers } from '../../domain/changes.ts'
 import type { ConfigurationPlan, ConfiguredState } from '../../domain/configuration/plan.ts'
@@ -9,14 +7,13 @@ import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { ConfigurationStore } from '../../domain/ports/configuration.ts'
 import { changeInstance } from '../change/instance-change.ts'
 import { readChangeMoment } from '../change/instance-row.ts'
-import { writeTrustedIssuers } from '../federation/trusted-issuer-row.ts'
+import { writeTrustedIssuers } from '../federation/federation-store.ts'
 import { type ProjectChange, writeProjects } from '../identities/project-row.ts'
 import { type ServiceUserChange, writeServiceUsers } from '../identities/service-user-changes.ts'
 import { readRotation, writeRotation } from '../keys/rotation-row.ts'
 import { type Database, readSnapshot } from '../postgres/database.ts'
 import type { Tables } from '../schema/tables.ts'
-import { readConfiguredState, readSelectedState } from './configured-state.ts'
-import { writeLabels } from './label-rows.ts'
+import { readConfiguredState, readSelectedState, writeLabels } from './configured-state.ts'
 
 /** How long the process may compute between two statements, and how long the lock may be held. */
 const IDLE_MILLIS = 5_000

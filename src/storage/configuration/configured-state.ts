@@ -1,7 +1,5 @@
-/**
- * Reads the part of an instance that a configuration is about, and the part that becomes one.
- */
-import { type Kysely, sql } from 'kysely'
+/** Reads the part of an instance that a configuration is about, and the part that becomes one. */
+import { type Kysely, sql, type Transaction } from 'kysely'
 import { MAX_CONFIGURED_USERS } from '../../domain/configuration/configuration.ts'
 import type { ConfiguredState } from '../../domain/configuration/plan.ts'
 import { DomainError } from '../../domain/errors.ts'
@@ -10,13 +8,12 @@ import { projectsOf, type ServiceUser } from '../../domain/identities/service-us
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { ConfigurationSelection, ConfigurationSubject, SelectedState } from '../../domain/ports/configuration.ts'
 import { readChangeMoment } from '../change/instance-row.ts'
-import { readTrustedIssuers } from '../federation/trusted-issuer-row.ts'
+import { readTrustedIssuers } from '../federation/federation-store.ts'
 import { readProjectsByIds } from '../identities/project-row.ts'
 import { countOwnersBut, readServiceUsers } from '../identities/service-user-row.ts'
 import { readRotation } from '../keys/rotation-row.ts'
-import { inChunks } from '../schema/chunks.ts'
+import { inChunks } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
-import { readLabels } from './label-rows.ts'
 import { countOtherHolders, takenAway } from './other-holders.ts'
 
 /** Users that one plan is made on: as many as a configuration may have, and as many that it prunes. */
@@ -166,4 +163,28 @@ async function findAudiences(db: Kysely<Tables>, audiences: readonly string[]): 
     .where(sql<boolean>`audience = any(${audiences}::text[])`)
     .execute()
   return new Map(rows.map(({ audience, project_id }) => [audience, project_id]))
+}
+
+/** Tables whose rows can have a label, and their ids, which are UUIDs and different in all tables. */
+const LABELLED = { projects: 'project_id', service_users: 'user_id', trusted_issuers: 'issuer_id' } as const
+
+async function readLabels(db: Kysely<Tables>, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const labels = new Map<string, string>()
+  for (const [table, id] of Object.entries(LABELLED)) {
+    const { rows } = await sql<{ id: string; label: string }>`
+      select ${sql.ref(id)} as id, configuration_label as label from ${sql.table(table)}
+      where ${sql.ref(id)} = any(${ids}::uuid[]) and configuration_label is not null`.execute(db)
+    for (const row of rows) labels.set(row.id, row.label)
+  }
+  return labels
+}
+
+/** Gives these resources a label. */
+export async function writeLabels(trx: Transaction<Tables>, ids: readonly string[], label: string): Promise<void> {
+  if (ids.length === 0) return
+  for (const [table, id] of Object.entries(LABELLED)) {
+    await sql`
+      update ${sql.table(table)} set configuration_label = ${label}
+      where ${sql.ref(id)} = any(${ids}::uuid[])`.execute(trx)
+  }
 }

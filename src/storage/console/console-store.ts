@@ -1,6 +1,4 @@
-/**
- * The `ConsoleStore` on a database: all links and sessions are changed as a whole, which is bounded; sessions are read one by one.
- */
+/** The `ConsoleStore` on a database: all links and sessions are changed as a whole, which is bounded; sessions are read one by one. */
 import { sql } from 'kysely'
 import { NO_USER } from '../../domain/changes.ts'
 import { LAST_USE_SECONDS, type SignInLink, type SignIns } from '../../domain/console/sign-ins.ts'

@@ -1,6 +1,4 @@
-/**
- * Sign-in links and sessions of the console as rows, in both directions. A row whose MAC is wrong is refused, never repaired.
- */
+/** Sign-in links and sessions of the console as rows, in both directions. A row whose MAC is wrong is refused, never repaired. */
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { ConsoleSession, Sessions, SignInLink, SignIns, UnreadableSession } from '../../domain/console/sign-ins.ts'
 import { UnreadableRow } from '../../domain/errors.ts'

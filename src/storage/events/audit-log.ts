@@ -1,18 +1,19 @@
-/**
- * The `AuditLog` on a database. Events of changes are written by `instance-change.ts`, together with the change.
- */
+/** The `AuditLog` on a database. Events of changes are written by `instance-change.ts`, together with the change. */
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { AuditEvent, AuditFilter } from '../../domain/audit.ts'
+import { isWanted } from '../../domain/events/webhook.ts'
+import { SYSTEM } from '../../domain/identities/authority.ts'
 import type { AuditLog } from '../../domain/ports/audit.ts'
 import type { Page } from '../../domain/ports/identities.ts'
-import { insertAuditEvent, toAuditEvent } from '../audit/audit-event-row.ts'
-import { matches } from '../audit/audit-filter.ts'
+import { insertAuditEvent, matches, toAuditEvent } from '../audit/audit-event-row.ts'
+import { isBefore, type Place, parsePosition } from '../audit/audit-position.ts'
+import { readChangeMoment } from '../change/instance-row.ts'
 import { guardCommits } from '../postgres/commits.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import { CLOCK } from '../schema/clock.ts'
 import type { Tables } from '../schema/tables.ts'
-import { type DeletedEvent, hasWebhooks, noteExpired } from './expired-events.ts'
+import { lockWebhooks, writeDelivery } from './webhook-row.ts'
 
 /** Events per statement, so that none times out. */
 const DELETE_BATCH = 1000
@@ -79,4 +80,27 @@ function selectEvents(
     .limit(limit)
   if (after === null) return query
   return query.where(sql<boolean>`(event_date, event_id) < (${after.at}, ${after.eventId})`)
+}
+
+/** An event that is deleted, and its place in the order of the trail. */
+interface DeletedEvent extends Place {
+  readonly event: AuditEvent
+}
+
+/** Whether any webhook could miss an event. */
+async function hasWebhooks(trx: Transaction<Tables>): Promise<boolean> {
+  return (await trx.selectFrom('webhooks').select('webhook_id').limit(1).executeTakeFirst()) !== undefined
+}
+
+/** Notes that events were deleted, for the webhooks that had not got them. */
+async function noteExpired(trx: Transaction<Tables>, deleted: readonly DeletedEvent[]): Promise<void> {
+  for (const { webhookId, filter, delivery } of await lockWebhooks(trx)) {
+    const position = parsePosition(delivery.position)
+    const missed = deleted.filter((place) => isWanted(filter, place.event) && isBefore(position, place))
+    if (missed.length === 0) continue
+    await writeDelivery(trx, webhookId, { ...delivery, expired: delivery.expired + missed.length })
+    const entry = { ...SYSTEM, action: 'webhook/expire', resource: `webhooks/${webhookId}` }
+    const { clock: at } = await readChangeMoment(trx)
+    await insertAuditEvent(trx, entry, { at, outcome: `EXPIRED ${missed.length}` })
+  }
 }

@@ -1,6 +1,4 @@
-/**
- * Webhooks as rows, in both directions: what an administrator decides, and how delivery goes.
- */
+/** Webhooks as rows, in both directions: what an administrator decides, and how delivery goes. */
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import { UnreadableRow } from '../../domain/errors.ts'
 import type { Delivery } from '../../domain/events/delivery.ts'

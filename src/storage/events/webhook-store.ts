@@ -1,6 +1,4 @@
-/**
- * The `WebhookStore` on a database: all webhooks, changed as a whole, and the delivery of one, which is no change of the instance.
- */
+/** The `WebhookStore` on a database: all webhooks, changed as a whole, and the delivery of one, which is no change of the instance. */
 
 import { NO_USER } from '../../domain/changes.ts'
 import type { Webhook } from '../../domain/events/webhook.ts'

@@ -1,6 +1,4 @@
-/**
- * The `CredentialExpiries` on a database. An announcement is marked at its credential, in the statement that writes its event.
- */
+/** The `CredentialExpiries` on a database. An announcement is marked at its credential, in the statement that writes its event. */
 import { sql } from 'kysely'
 import { CREDENTIAL_KINDS, type CredentialKind, partOf } from '../../domain/identities/credential.ts'
 import type { CredentialCounts, CredentialExpiries } from '../../domain/ports/identities.ts'

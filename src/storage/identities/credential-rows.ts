@@ -10,8 +10,7 @@ import type { UserCredential } from '../../domain/identities/credential.ts'
 import type { FederatedSubject } from '../../domain/identities/federated-identity.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
-import { inChunks } from '../schema/chunks.ts'
-import { type BeforeAndNext, differenceOfParts } from '../schema/difference.ts'
+import { type BeforeAndNext, differenceOfParts, inChunks } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
 
 type CredentialJson = ReturnType<typeof credentialsJson> extends RawBuilder<(infer Row)[]> ? Row : never

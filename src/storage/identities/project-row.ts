@@ -1,6 +1,4 @@
-/**
- * Projects as rows, in both directions, and who has a role over one: roles are written with the user who has them.
- */
+/** Projects as rows, in both directions, and who has a role over one: roles are written with the user who has them. */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import { isUuid } from '../../domain/identifiers.ts'
@@ -8,8 +6,7 @@ import { parseProjectMemberRole } from '../../domain/identities/permission.ts'
 import type { Project, ProjectMember } from '../../domain/identities/project.ts'
 import type { Reach } from '../../domain/identities/reach.ts'
 import type { Page } from '../../domain/ports/identities.ts'
-import { inChunks } from '../schema/chunks.ts'
-import { type BeforeAndNext, type Parts, writeParts } from '../schema/difference.ts'
+import { type BeforeAndNext, inChunks, type Parts, writeParts } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
 
 type ProjectRow = Awaited<ReturnType<ReturnType<typeof selectProjects>['execute']>>[number]

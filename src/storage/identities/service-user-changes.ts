@@ -10,9 +10,8 @@ import { type ServiceUser, settingsOf } from '../../domain/identities/service-us
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { MAX_CLOCK_OFFSET_SECONDS } from '../../domain/time.ts'
 import { deleteSignInsOf } from '../console/sign-in-rows.ts'
-import { inChunks } from '../schema/chunks.ts'
 import { CLOCK } from '../schema/clock.ts'
-import { type BeforeAndNext, type Parts, writeParts } from '../schema/difference.ts'
+import { type BeforeAndNext, inChunks, type Parts, writeParts } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
 import { writeCredentials } from './credential-rows.ts'
 

@@ -12,7 +12,7 @@ import { parseInstanceRole } from '../../domain/identities/permission.ts'
 import { type ServiceUser, switchesOf, type UserSettings } from '../../domain/identities/service-user.ts'
 import { toTokenClaims } from '../../domain/identities/token-settings.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
-import { managedProjectsOf, toManagedProjects } from '../change/caller-roles.ts'
+import { managedProjectsOf, toManagedProjects } from '../change/authority-rows.ts'
 import type { Tables } from '../schema/tables.ts'
 import { credentialsJson, toCredential } from './credential-rows.ts'
 
@@ -93,9 +93,7 @@ const queries = new Kysely<Tables>({
   },
 })
 
-/**
- * The users of an array of ids, its only parameter, because the number of parameters is limited. Compiled once: that takes 65 µs.
- */
+/** The users of an array of ids, its only parameter, because the number of parameters is limited. Compiled once: that takes 65 µs. */
 const USERS_BY_IDS = selectServiceUsers(queries).where(sql<boolean>`u.user_id = any(${[]}::uuid[])`).compile()
 
 /** Empty lists and maps, the same objects for all users: most have no keys, roles or scopes, and it halves the memory of a user. */

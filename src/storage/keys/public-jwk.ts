@@ -33,7 +33,7 @@ export function toUserJwk(json: unknown): UserKey['publicJwk'] {
 }
 
 /** A member that is a string, or undefined. */
-export function stringMember(json: unknown, name: string): string | undefined {
+function stringMember(json: unknown, name: string): string | undefined {
   const value = typeof json === 'object' && json !== null ? (json as Record<string, unknown>)[name] : undefined
   return typeof value === 'string' ? value : undefined
 }

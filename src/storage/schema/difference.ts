@@ -1,6 +1,4 @@
-/**
- * The difference of two sets: the rows to delete and to insert.
- */
+/** The rows of a change: the difference of two sets, in chunks, and parts of resources that are nothing but such sets. */
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from './tables.ts'
 
@@ -63,4 +61,11 @@ export async function writeParts<T>(
 
 function byIdentity<T>(items: readonly T[], identify: (item: T) => string): ReadonlyMap<string, T> {
   return new Map(items.map((item) => [identify(item), item]))
+}
+
+const ROWS_AT_ONCE = 1000
+
+/** The rows in order, in chunks for one statement each. No rows: no chunks. */
+export function* inChunks<T>(rows: readonly T[]): Generator<readonly T[]> {
+  for (let start = 0; start < rows.length; start += ROWS_AT_ONCE) yield rows.slice(start, start + ROWS_AT_ONCE)
 }

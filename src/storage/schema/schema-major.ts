@@ -1,6 +1,4 @@
-/**
- * Which schemas this version of Keyturn can work with: all of its own major version. See `migrate.ts` for the rule.
- */
+/** Which schemas this version of Keyturn can work with: all of its own major version. See `migrate.ts` for the rule. */
 import { DomainError } from '../../domain/errors.ts'
 
 /** The major version of the schema. A migration that would break older programs raises it. */
