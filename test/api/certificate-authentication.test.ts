@@ -116,7 +116,6 @@ describe('a certificate of a trusted authority [RFC 8705 §2.1]', () => {
     ['its subject', { subjectDn: SUBJECT }, { subject: SUBJECT_IN_DER }],
     ['its DNS name', { sanDns: 'Checkout.Shop.Example' }, { dns: ['other.example', 'checkout.shop.example'] }],
     ['its SPIFFE ID', { sanUri: SPIFFE_ID }, { uris: [SPIFFE_ID] }],
-    ['one of its URIs', { sanUri: 'urn:shop:checkout' }, { uris: ['urn:shop:checkout', 'urn:shop:other'] }],
   ])('proves a user by %s', async (_, match, options) => {
     await expectGranted(await robotWith(match), certified(options))
   })
@@ -215,15 +214,6 @@ describe('a token request without a secret', () => {
       expect(events).toContainEqual(expect.objectContaining({ action: 'oauth/token', outcome: 'INVALID_CLIENT' }))
     })
     expect(server.output().stderr).toContain('the client certificate: no trusted authority has issued it')
-  })
-
-  it('gets a token that is bound to the certificate if the user wants that [RFC 8705 §3]', async () => {
-    const own = certificateOf()
-    const robot = await instance.addRobot({ certificateBoundTokens: true })
-    await add(robot, { thumbprint: own.thumbprint })
-    expect(decodeJwt(await expectGranted(robot, own)).cnf).toEqual({ 'x5t#S256': own.thumbprint })
-    const unbound = await robotWith({ thumbprint: own.thumbprint })
-    expect(decodeJwt(await expectGranted(unbound, own))).not.toHaveProperty('cnf')
   })
 
   it('may introspect and revoke tokens too [RFC 7662 §2.1, RFC 7009 §2.1]', async () => {

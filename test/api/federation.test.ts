@@ -306,17 +306,6 @@ describe('an attack with the JWT of a trusted issuer', () => {
       })
     }
   })
-
-  it('is in the audit trail of the user whom it names [RFC 7523 §3]', async () => {
-    const victim = await instance.addRobot()
-    const requestId = (await present(await jwtOf(), victim)).headers.get('x-request-id')
-    await eventually(async () => {
-      const { events } = await admin.audit.listAuditEvents({ resource: `users/${victim.userId}` })
-      expect(events).toContainEqual(
-        expect.objectContaining({ requestId, action: 'oauth/token', outcome: 'INVALID_CLIENT', actor: 'anonymous' }),
-      )
-    })
-  })
 })
 
 describe('trusted issuers and federated identities', () => {

@@ -71,18 +71,6 @@ describe('keyturn login', () => {
     expect(await codeOfList([])).toBe(0)
   })
 
-  it('reads the secret from standard input', async () => {
-    const args = ['login', admin.base_url, '--name', 'prod', '--client-id', admin.client_id]
-    expect((await keyturn(args, { piped: `${admin.client_secret}\n` })).code).toBe(0)
-    expect(JSON.parse(await readFile(join(home, '.config/keyturn/contexts/prod.json'), 'utf8'))).toEqual(admin)
-    expect(await keyturn(args)).toEqual(
-      refuses('the client secret is missing: type it at a terminal, or give it on standard input'),
-    )
-    expect(await keyturn(['login', admin.base_url])).toEqual(
-      refuses('there is no terminal to ask for the client ID: give it with --client-id'),
-    )
-  })
-
   it('takes a personal access token, with which the API can be called and no access token be had', async () => {
     const args = ['login', admin.base_url, '--with-token', '--name', 'pat']
     expect(await keyturn(args, { piped: personalAccessToken })).toEqual(

@@ -73,13 +73,6 @@ export function describeCredentialUses(current: () => Database): void {
   })
 
   describe('using an assertion', () => {
-    it('works once', async () => {
-      expect(await uses().useAssertionOnce('a', inSeconds(60))).toBe(true)
-      expect(await uses().useAssertionOnce('a', inSeconds(60))).toBe(false)
-      expect(await uses().useAssertionOnce('b'.repeat(200), inSeconds(60))).toBe(true)
-      expect((await createInstanceReader(current(), TEST_MACS).status()).version).toBe(0)
-    })
-
     it('works for exactly one of many who try at once in each of two replicas, whatever else is used with it', async () => {
       const replicas = [uses(), uses()]
       for (let round = 0; round < 5; round += 1) {

@@ -113,13 +113,6 @@ describe('a database that is not available', () => {
     },
   )
 
-  it('is not what a URL means that names a certificate which cannot be read, and the file is named', async () => {
-    const bad = `${url}?sslmode=verify-full&sslrootcert=/nowhere/ca.pem`
-    const error: unknown = await open(bad).catch((thrown: unknown) => thrown)
-    expect(String(error)).toBe('Error: the database URL names /nowhere/ca.pem, which cannot be read (ENOENT)')
-    expect((error as Error).cause).toBeUndefined()
-  })
-
   it('rolls a change back, and does not end the process, when its connection is killed in the middle', async () => {
     const initializer = createInstanceInitializer(await open(url))
     const killed = initializer.initialise(newInstanceContent(), async () => {
@@ -192,17 +185,5 @@ describe('a database that is not available', () => {
     await postgres!.query(`alter database ${name} reset default_transaction_read_only`)
     await keyOperations(database).create()
     expect(await pidOf(database)).not.toBe(standby)
-  })
-
-  it('is the error of a server that was stopped, also on open connections', async () => {
-    const server = await startPostgres()
-    cleanups.push(() => server.stop())
-    const database = await open(await server.createDatabase())
-    await migrate(database)
-    await server.stop()
-    for (const [name, call] of everyCall(database)) {
-      expect([name, await call().catch((thrown: unknown) => thrown)]).toEqual([name, unavailable])
-    }
-    expect(log.lines.join()).not.toContain(TEST_PASSWORD)
   })
 })
