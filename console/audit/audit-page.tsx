@@ -162,7 +162,7 @@ function Resource({ resource }: { readonly resource: string }) {
   return <Copyable text={resource} shown={shown} what={`the resource ${shown}`} />
 }
 
-export function ExportButtons({ filter }: { readonly filter: AuditFilter }) {
+function ExportButtons({ filter }: { readonly filter: AuditFilter }) {
   const [count, setCount] = useState(0)
   const [isCut, setIsCut] = useState(false)
   const abort = useRef<AbortController>(undefined)

@@ -133,7 +133,7 @@ const SETTINGS: readonly Column<Setting>[] = [
   },
 ]
 
-export function ReplicasSection({ instance }: { readonly instance: Instance }) {
+function ReplicasSection({ instance }: { readonly instance: Instance }) {
   const answering = instance.replica?.replicaId
   const columns: Column<Replica>[] = [
     {

@@ -69,7 +69,7 @@ const COLUMNS: readonly Column<TrustedIssuer>[] = [
 ]
 
 /** Whether its JWTs can be verified now. */
-export function stateOfIssuer({ fetchedKeys }: TrustedIssuer, now: number): State {
+function stateOfIssuer({ fetchedKeys }: TrustedIssuer, now: number): State {
   if (fetchedKeys === undefined) return { text: 'keys given', tone: 'success' }
   const { failure } = fetchedKeys
   const [fetchedAt, usedUntil] = [fetchedKeys.fetchDate, fetchedKeys.expirationDate].map(millisecondsOf)
@@ -82,7 +82,7 @@ export function stateOfIssuer({ fetchedKeys }: TrustedIssuer, now: number): Stat
 }
 
 /** Where its keys come from, in a few words. */
-export function sourceNameOf(keys: IssuerKeys | undefined): string {
+function sourceNameOf(keys: IssuerKeys | undefined): string {
   switch (keys?.source.case) {
     case 'discovery':
       return 'OpenID discovery'

@@ -68,7 +68,7 @@ export function PolicyCard({ policy, steps, onChange }: PolicyCardProps) {
 }
 
 /** Steps of the rotation as a list. */
-export function Steps({ steps }: { readonly steps: readonly RotationStep[] }) {
+function Steps({ steps }: { readonly steps: readonly RotationStep[] }) {
   if (steps.length === 0) {
     return <p class="quiet">Nothing happens by itself: rotation is off, or there is no room for another key.</p>
   }

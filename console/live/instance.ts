@@ -19,13 +19,13 @@ const NOTICED = 1000
 export const now = signal(Date.now())
 
 /** Learns the time of the instance. */
-export function setInstanceTime(at: number): void {
+function setInstanceTime(at: number): void {
   const ahead = at - Date.now()
   offset = Math.abs(ahead) < NOTICED ? 0 : ahead
 }
 
 /** Lets the time pass. */
-export function tick(): void {
+function tick(): void {
   now.value = Date.now() + offset
 }
 

@@ -138,7 +138,7 @@ const SOON = 14 * DAY
 const UNUSED = 30 * DAY
 
 /** The state of a secret. */
-export function stateOfSecret(secret: ClientSecret, now: number): State & { readonly isLive: boolean } {
+function stateOfSecret(secret: ClientSecret, now: number): State & { readonly isLive: boolean } {
   const ends = millisecondsOf(secret.expirationDate)
   if (secret.deactivationDate !== undefined) return { isLive: false, text: 'deactivated', tone: '' }
   if (ends !== undefined && ends <= now) return { isLive: false, text: 'expired', tone: '' }
@@ -156,7 +156,7 @@ interface SecretRotationProps {
   readonly onDeactivate: ((secret: ClientSecret) => void) | undefined
 }
 
-export function SecretRotation({ secrets, onDeactivate }: SecretRotationProps) {
+function SecretRotation({ secrets, onDeactivate }: SecretRotationProps) {
   const at = now.value
   const token = tokenLifetime.value
   const live = secrets.filter((secret) => stateOfSecret(secret, at).isLive)

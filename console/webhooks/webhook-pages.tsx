@@ -80,7 +80,7 @@ const COLUMNS: readonly Column<Webhook>[] = [
 ]
 
 /** How delivery goes, in a few words. */
-export function stateOfWebhook({ state, delivery }: Webhook, now: number): State {
+function stateOfWebhook({ state, delivery }: Webhook, now: number): State {
   if (state === WebhookState.GONE) return { text: 'disabled: its receiver is gone', tone: 'danger' }
   if (state !== WebhookState.ENABLED) return { text: 'disabled', tone: '' }
   const [waitingSince, deliveredAt] = [delivery?.waitingSinceDate, delivery?.lastSuccessDate].map(millisecondsOf)
@@ -91,7 +91,7 @@ export function stateOfWebhook({ state, delivery }: Webhook, now: number): State
 }
 
 /** How many events wait. Only the first 1000 are looked at. */
-export function waitingEventsOf({ delivery }: Webhook): string {
+function waitingEventsOf({ delivery }: Webhook): string {
   const waiting = delivery?.waitingEvents ?? 0
   if (waiting === 0) return 'none'
   return waiting < COUNTED ? String(waiting) : `${COUNTED} or more`

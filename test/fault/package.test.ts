@@ -98,7 +98,6 @@ describe('the npm package', () => {
         'LICENSE',
         'README.md',
         'dist/cli/main.js',
-        'dist/cli/main.d.ts',
         'dist/console/index.html',
         'gen/openapi.json',
       ]),

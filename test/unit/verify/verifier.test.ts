@@ -50,7 +50,7 @@ describe('a verifier', () => {
     ['of another issuer', { iss: 'https://other.example.com' }],
     ['for another audience', { aud: ['shopping'] }],
     ['that is not valid yet', { nbf: 4_102_444_800 }],
-    ['that has expired', { exp: 1 }],
+    ['that has expired', { exp: Math.floor(Date.now() / 1000) - 60 }],
   ])('refuses a token %s', async (_, claims) => {
     await expect(verifier.verify(await sign({ ...good, ...claims }))).rejects.toMatchObject({ code: 'invalid_token' })
   })
@@ -90,6 +90,23 @@ describe('a verifier', () => {
   ])('refuses a token whose %s is no text', async (claim, value) => {
     const token = await sign({ ...good, [claim]: value })
     await expect(verifier.verify(token)).rejects.toMatchObject({ code: 'invalid_token' })
+  })
+
+  it('requires all of its scopes', async () => {
+    const own = verifier.requiring({ requiredScopes: ['read', 'write'] })
+    await expect(own.verify(await sign({ ...good, scope: 'read' }))).rejects.toMatchObject({
+      code: 'insufficient_scope',
+    })
+    await own.verify(await sign({ ...good, scope: 'write read' }))
+  })
+
+  it.each([
+    ['to a key', { jkt: 'thumbprint' }, 'is bound to a key'],
+    ['in an unknown way', { kid: 'one' }, 'is bound in a way that is not known here'],
+    ['in two ways', { jkt: 'one', 'x5t#S256': 'two' }, 'is bound in a way that is not known here'],
+  ])('refuses a token that is bound %s, without what it is bound to', async (_, cnf, message) => {
+    const refused = { code: 'invalid_token', message: `the access token ${message}` }
+    await expect(verifier.verify(await sign({ ...good, cnf }))).rejects.toMatchObject(refused)
   })
 
   it('takes roles only as a list of texts', async () => {
