@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
+import type { RoleRule } from '../domain/console/person.ts'
+import { INSTANCE_ROLE_NAMES } from '../domain/identities/permission.ts'
 import { parseBaseUrl } from './base-url.ts'
 
 export interface ListenAddress {
@@ -83,31 +85,16 @@ export function parseIssuer(text: string): string {
   return text
 }
 
-const INSTANCE_ROLES = [
-  'IAM_OWNER',
-  'IAM_OWNER_VIEWER',
-  'IAM_KEY_OPERATOR',
-  'IAM_AUDITOR',
-  'IAM_USER_ADMINISTRATOR',
-] as const
-
-/** Gives a role to the people with one of these values in a claim. */
-export interface OpenIdRole {
-  readonly role: (typeof INSTANCE_ROLES)[number]
-  readonly claim: string
-  readonly values: readonly string[]
-}
-
 const OPENID_ROLES = z.partialRecord(
-  z.enum(INSTANCE_ROLES),
+  z.enum(INSTANCE_ROLE_NAMES),
   z.record(z.string().min(1), z.union([z.string(), z.array(z.string()).min(1)])),
 )
 
 /** A JSON object: for each role the claims that give it, with a value or a list of values. */
-export function parseOpenIdRoles(text: string): readonly OpenIdRole[] {
+export function parseOpenIdRoles(text: string): readonly RoleRule[] {
   const { data = {} } = OPENID_ROLES.safeParse(jsonOf(text))
   const rules = Object.entries(data).flatMap(([role, claims]) =>
-    Object.entries(claims).map(([claim, value]) => ({ role, claim, values: [value].flat() }) as OpenIdRole),
+    Object.entries(claims).map(([claim, value]) => ({ role, claim, values: [value].flat() }) as RoleRule),
   )
   if (rules.length > 0) return rules
   throw new Error('must say in JSON which claim gives which role, for example {"IAM_OWNER":{"groups":["platform"]}}')

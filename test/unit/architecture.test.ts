@@ -16,7 +16,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   rpc: ['domain', 'app', 'gen', 'node:', '@connectrpc/', '@bufbuild/'],
   http: ['domain', 'node:', '@connectrpc/connect'],
   outbound: ['domain', 'node:', 'jose', 'lru-cache'],
-  config: ['crypto', 'node:', 'zod'],
+  config: ['domain', 'crypto', 'node:', 'zod'],
   telemetry: ['domain', 'app', 'config', 'oauth', 'rpc', 'http', 'node:', 'pino', 'prom-client', '@opentelemetry/'],
   'secret-files': ['domain', 'config', 'crypto', 'node:', 'zod'],
   'configuration-files': ['domain', 'gen', 'node:', '@bufbuild/', 'yaml'],
