@@ -120,7 +120,7 @@ interface RotationTable {
   request_date: Date | null
 }
 
-interface ProjectTable {
+export interface ProjectTable {
   project_id: string
   name: string
   roles_claim: Generated<boolean>
@@ -144,7 +144,7 @@ interface ProjectAudienceTable {
   audience: string
 }
 
-interface ServiceUserTable {
+export interface ServiceUserTable {
   user_id: string
   project_id: string
   name: string
@@ -159,7 +159,7 @@ interface ServiceUserTable {
   configuration_label: Nullable<string>
 }
 
-interface ProjectMemberTable {
+export interface ProjectMemberTable {
   user_id: string
   project_id: string
   role: string
