@@ -123,12 +123,6 @@ describe('an attempt', () => {
     expect(delivery.failing).toMatchObject({ since: at(0), rejectedSince: at(HOUR), failures: 3 })
     expect(afterAttempt(delivery, attempt(REJECTED, 2 * HOUR)).isGivenUp).toBe(true)
   })
-
-  it('counts for one event only', () => {
-    const failed = afterAttempt(deliveryFrom('before'), attempt(REJECTED, 0)).next
-    const other = { event: { eventId: 'other', at: at(1) } }
-    expect(afterAttempt(failed, attempt(REJECTED, 2 * HOUR, other)).next.failing).toMatchObject({ failures: 1 })
-  })
 })
 
 describe('a delivery', () => {

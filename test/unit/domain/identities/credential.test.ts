@@ -69,10 +69,6 @@ function repeated(times: number, act: (user: ServiceUser, i: number) => ServiceU
 }
 
 describe('a client secret', () => {
-  it('is live for ever if it has no dates', () => {
-    expect(isLive(secret({}), now)).toBe(true)
-  })
-
   it.each([
     ['before its expiry', true, after],
     ['at its expiry', false, now],

