@@ -4,11 +4,7 @@
  * A document is the JSON form of `iam.config.v2.Configuration` (decision 40). All of them together are one configuration.
  */
 import { create, fromJson, type JsonObject } from '@bufbuild/protobuf'
-import {
-  type Configuration,
-  ConfigurationSchema,
-  type ServiceUserConfiguration,
-} from '../../gen/iam/config/v2/configuration_pb.js'
+import { type Configuration, ConfigurationSchema } from '../../gen/iam/config/v2/configuration_pb.js'
 import { isSecretJwk } from '../domain/keys/jwk-members.ts'
 import { decodingMistakes } from './decoding-mistakes.ts'
 import { ConfigurationMistakes, type FileMistake, formatPlace, inOrderOf, type Place } from './mistakes.ts'
@@ -66,17 +62,16 @@ export function parseConfiguration(files: readonly SourceFile[]): FileConfigurat
   return {
     configuration: create(ConfigurationSchema, {
       projects: parts.flatMap((part) => part.projects),
-      serviceUsers: parts.flatMap((part) => part.serviceUsers).map(withoutSecret),
+      serviceUsers: parts.flatMap((part) => part.serviceUsers).map(({ generateSecret: _, ...user }) => user),
       trustedIssuers: parts.flatMap((part) => part.trustedIssuers),
       ...(rotationPolicy === undefined ? {} : { rotationPolicy }),
     }),
     secrets,
     emptyFiles: documents.filter((each) => each.sources.length === 0).map(({ file }) => file.name),
-    located: (others) =>
-      inOrderOf(
-        files,
-        others.map(({ path, message }) => locate(found, path, message)),
-      ),
+    located(others) {
+      const located = others.map(({ path, message }) => locate(found, path, message))
+      return inOrderOf(files, located)
+    },
   }
 }
 
@@ -94,10 +89,6 @@ function fieldOf(path: ValuePath): string {
     return /^\w+$/.test(step) ? `.${step}` : `[${JSON.stringify(step)}]`
   })
   return steps.join('').replace(/^\./, '')
-}
-
-function withoutSecret({ generateSecret: _, ...user }: ServiceUserConfiguration): ServiceUserConfiguration {
-  return user
 }
 
 /** The paths of private keys, which must not be sent. */
@@ -141,11 +132,8 @@ function secretsIn({ part, source }: Found, mistakes: FileMistake[]): SecretRequ
 function twice(found: readonly Found[], secrets: readonly SecretRequest[]): FileMistake[] {
   const policies = found
     .filter(({ part }) => part.rotationPolicy !== undefined)
-    .map(({ source }) => ({
-      name: 'a rotation policy',
-      field: 'rotationPolicy',
-      place: source.place(['rotationPolicy'], 'key'),
-    }))
+    .map(({ source }) => source.place(['rotationPolicy'], 'key'))
+    .map((place) => ({ name: 'a rotation policy', field: 'rotationPolicy', place }))
   const targets = secrets
     .filter(({ into }) => !into.startsWith('command:'))
     .map(({ into, place }) => ({ name: `a secret into ${sameTarget(into)}`, field: 'generateSecret.into', place }))

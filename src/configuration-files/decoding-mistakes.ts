@@ -62,11 +62,8 @@ function wrongValue(path: ValuePath, expected: string): DecodingMistake {
 
 function wordsFor({ message, enum: names, scalar }: DescField, value: unknown): string {
   if (message !== undefined) return WELL_KNOWN[message.typeName] ?? 'an object'
-  if (names !== undefined)
-    return `one of ${names.values
-      .slice(1)
-      .map(({ name }) => name)
-      .join(', ')}`
+  const choices = names?.values.slice(1).map(({ name }) => name)
+  if (choices !== undefined) return `one of ${choices.join(', ')}`
   if (scalar === ScalarType.BOOL) return 'true or false'
   if (scalar !== ScalarType.STRING) return 'a whole number'
   return typeof value === 'object' ? 'a string' : 'a string: put it in quotes'

@@ -23,13 +23,9 @@ function toYaml(json: JsonObject): string {
   const document = new Document(json, { version: '1.2' })
   visit(document, {
     Scalar(_, node) {
-      if (typeof node.value === 'string' && isConcealing(node.value)) node.type = 'QUOTE_DOUBLE'
+      const lines = typeof node.value === 'string' ? node.value.split('\n') : []
+      if (lines.some((line) => printable(line) !== line)) node.type = 'QUOTE_DOUBLE'
     },
   })
   return document.toString({ lineWidth: 0 })
-}
-
-/** Lines may stand as lines. */
-function isConcealing(text: string): boolean {
-  return text.split('\n').some((line) => printable(line) !== line)
 }

@@ -25,20 +25,17 @@ export function sameTarget(into: string): string {
 }
 
 function isWholePath(path: string, url: string): boolean {
-  return !path.endsWith('/') && posix.normalize(path) === path && pathOf(url) === path
-}
-
-function pathOf(url: string): string | undefined {
-  try {
-    return fileURLToPath(url, { windows: false })
-  } catch {
-    return undefined
-  }
+  const asRead = attempt(() => fileURLToPath(url, { windows: false }))
+  return !path.endsWith('/') && posix.normalize(path) === path && asRead === path
 }
 
 function decoded(text: string): string | undefined {
+  return attempt(() => decodeURIComponent(text))
+}
+
+function attempt(read: () => string): string | undefined {
   try {
-    return decodeURIComponent(text)
+    return read()
   } catch {
     return undefined
   }
