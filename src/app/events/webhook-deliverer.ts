@@ -18,9 +18,8 @@ import type { Clock } from '../../domain/time.ts'
 import { webhookResource } from '../audit/audit-resources.ts'
 import { repeat } from '../concurrency/repeat.ts'
 import type { Replica } from '../replica/replica.ts'
-import { EVERYTHING, waitingEvents } from './waiting-events.ts'
 import type { WebhookAttempts } from './webhook-attempts.ts'
-import { type WebhookStatus, WebhookStatuses } from './webhook-status.ts'
+import { EVERYTHING, type WebhookStatus, WebhookStatuses, waitingEvents } from './webhook-status.ts'
 
 /** How often the deliverer looks for new events, in milliseconds. */
 const LOOK_EVERY = 1000

@@ -1,6 +1,20 @@
-/** How delivery goes, as this process knows it, for the metrics. */
-import type { AuditPosition } from '../../domain/audit.ts'
-import type { Webhook } from '../../domain/events/webhook.ts'
+/** What waits for a webhook, and how delivery goes, as this process knows it. */
+import type { AuditEvent, AuditFilter, AuditPosition } from '../../domain/audit.ts'
+import { MAX_COUNTED } from '../../domain/events/delivery.ts'
+import { isWanted, type Webhook } from '../../domain/events/webhook.ts'
+import type { AuditReader } from '../../domain/ports/audit.ts'
+
+/** What a webhook wants is decided here and not by the database: its filter knows types and several resources. */
+export const EVERYTHING: AuditFilter = { from: null, to: null, actor: null, resource: null }
+
+/** Those among the next `MAX_COUNTED` events of the trail. */
+export async function waitingEvents(
+  reader: Pick<AuditReader, 'readAfter'>,
+  { delivery: { position }, filter }: Pick<Webhook, 'delivery' | 'filter'>,
+): Promise<readonly AuditEvent[]> {
+  const { events } = await reader.readAfter(position, { filter: EVERYTHING, limit: MAX_COUNTED })
+  return events.map(({ event }) => event).filter((event) => isWanted(filter, event))
+}
 
 const RESULTS = ['delivered', 'failed', 'given_up'] as const
 type Result = (typeof RESULTS)[number]

@@ -24,8 +24,8 @@ import { Semaphore } from '../../domain/semaphore.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
 import { webhookResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
-import { waitingEvents } from './waiting-events.ts'
 import type { WebhookAttempts } from './webhook-attempts.ts'
+import { waitingEvents } from './webhook-status.ts'
 
 /** What is sent to test a webhook. It is not in the trail. */
 const TEST_ACTION = 'webhook/test'

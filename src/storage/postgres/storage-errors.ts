@@ -68,22 +68,8 @@ const UNKNOWN_OUTCOME_STATES = ['40003', '08']
 const OUTCOME_UNKNOWN =
   'the database did not confirm the change: it may be stored or not, so look whether it was made before you repeat it'
 
-const SYSTEM_CODES = new Set([
-  'EACCES',
-  'EADDRNOTAVAIL',
-  'EAI_AGAIN',
-  'ECONNABORTED',
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EHOSTDOWN',
-  'EHOSTUNREACH',
-  'ENETDOWN',
-  'ENETUNREACH',
-  'ENOENT',
-  'ENOTFOUND',
-  'EPIPE',
-  'ETIMEDOUT',
-])
+/** Of errors of the system: of the socket, or of looking the host up. Those of Node.js itself begin with `ERR_`. */
+const SYSTEM_CODE = /^E(AI_)?[A-Z]+$/
 
 /** Errors that pg, its pool and Kysely throw without a code. */
 const MESSAGES = [
@@ -96,7 +82,7 @@ const MESSAGES = [
   /^driver has already been destroyed$/,
 ]
 
-/** No connection could be made, for a reason that is not among those above: a certificate that is not trusted, no more open files. */
+/** No connection could be made, for a reason that is not among those above: a certificate that is not trusted. */
 class NotConnected extends Error {}
 
 /**
@@ -189,7 +175,7 @@ function storageUnavailable(cause: unknown): DomainError {
 function isUnavailable(error: unknown): boolean {
   const { code, message } = factsOf(error)
   if (error instanceof NoResultError || error instanceof NotConnected) return true
-  if (SYSTEM_CODES.has(code) || isRolledBack(error) || meaningOfRefusal(error) !== undefined) return true
+  if (SYSTEM_CODE.test(code) || isRolledBack(error) || meaningOfRefusal(error) !== undefined) return true
   if (isSqlState(code)) return UNAVAILABLE_STATES.some((state) => code.startsWith(state))
   return MESSAGES.some((pattern) => pattern.test(message))
 }
