@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { DatabaseRole } from '../../../../src/app/replica/database-role.ts'
+import { DatabaseRole } from '../../../../src/app/replica/database-facts.ts'
 import { createRecordingLog } from '../../../support/log.ts'
 
 const NOON = Date.parse('2026-11-23T12:00:00Z')
