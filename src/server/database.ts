@@ -56,7 +56,7 @@ export function openPrimary({ primary }: Config, log: Log, stack: CleanupStack):
  * @param signal Aborts the start of the embedded one.
  * @throws {Error} that says what to do.
  */
-export async function openConfigured(
+async function openConfigured(
   config: Config,
   log: Log,
   { stack, signal }: { readonly stack: CleanupStack; readonly signal?: AbortSignal },
