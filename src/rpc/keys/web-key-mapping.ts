@@ -102,7 +102,7 @@ export function toKind(wire: WireKind): WebKeyConfig {
 }
 
 /** The kind of a key as a message of `iam.webkey.v2`. */
-export function fromWebKeyConfig(config: WebKeyConfig): WireWebKeyConfig {
+function fromWebKeyConfig(config: WebKeyConfig): WireWebKeyConfig {
   return create(WebKeyConfigSchema, { config: fromKind(config) })
 }
 
