@@ -218,7 +218,7 @@ describe('closing', () => {
     await requestOver(sessionTo(listener))
     const silent = await socketTo(listener)
     const gone = closed(silent)
-    await listener.close(60_000)
+    await listener.close(600_000)
     await gone
     agent.destroy()
   })
