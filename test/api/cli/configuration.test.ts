@@ -217,8 +217,6 @@ describe('a change after the plan was made', () => {
   })
 })
 
-describe('labels', () => {})
-
 describe('keyturn export', () => {
   it('prints what apply takes back without a difference, there and in another instance', async () => {
     const text = await stdoutOf('export')

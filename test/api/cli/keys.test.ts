@@ -1,5 +1,3 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { runKeyturnInProcess } from '../../support/keyturn.ts'
 import { openTerminal, type Terminal } from '../../support/terminal.ts'
@@ -52,12 +50,6 @@ describe('keyturn keys list', () => {
     // The last column is the only one that may be cut off.
     expect(lines[0]!.indexOf('NEXT')).toBeLessThanOrEqual(80)
   })
-
-  it('prints what the API returns with --json', async () => {
-    const { code, stdout, stderr } = await keyturn('keys', 'list', '--json')
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(JSON.parse(stdout)).toEqual(await listedKeys())
-  })
 })
 
 describe('keyturn keys create', () => {
@@ -108,20 +100,6 @@ describe('keyturn keys delete', () => {
       stderr: expect.stringMatching(/^warning: tokens that the key signed may be in use until .*\n$/),
     })
     expect(await stateOf(keyId)).toBeUndefined()
-  })
-})
-
-describe('keyturn keys activate and delete', () => {
-  it.each([
-    ['activate', ['-'.padEnd(43, 'A')]],
-    ['delete', ['--', '-A'.padEnd(43, 'A')]],
-  ])('%s takes a key id that begins with a dash, as one in 64 does: %j', async (command, args) => {
-    const keyId = args.find((arg) => arg.length === 43)
-    expect(await keyturn('keys', command, ...args)).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: `keyturn: there is no web key "${keyId}" (WEB_KEY_NOT_FOUND)\n`,
-    })
   })
 })
 
@@ -256,23 +234,5 @@ describe('keyturn keys revoke', () => {
     ])
     expect((await keyturn('keys', 'list')).stdout).not.toContain(keyId)
     expect((await keyturn('keys', 'list', '--revoked')).stdout).toMatch(new RegExp(`^${keyId} .* revoked `, 'm'))
-  })
-})
-
-describe('the credentials file', () => {
-  it('is the one of --credentials, then of KEYTURN_CREDENTIALS, then in the data directory', async () => {
-    const copy = join(terminal.server.dataDir, 'copy.json')
-    const spoilt = join(terminal.server.dataDir, 'spoilt.json')
-    const good = await terminal.server.admin()
-    await writeFile(copy, JSON.stringify(good), { mode: 0o600 })
-    await writeFile(spoilt, JSON.stringify({ ...good, client_secret: 'wrong' }), { mode: 0o600 })
-
-    const ask = async (args: string[], env: Record<string, string>) =>
-      (await runKeyturnInProcess(['keys', 'list', ...args], env)).code
-    expect({
-      flag: await ask(['--credentials', copy], { KEYTURN_CREDENTIALS: spoilt, KEYTURN_DATA_DIR: '/nowhere' }),
-      variable: await ask([], { KEYTURN_CREDENTIALS: spoilt, KEYTURN_DATA_DIR: terminal.server.dataDir }),
-      directory: await ask([], { KEYTURN_CREDENTIALS: '', KEYTURN_DATA_DIR: terminal.server.dataDir }),
-    }).toEqual({ flag: 0, variable: 1, directory: 0 })
   })
 })

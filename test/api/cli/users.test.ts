@@ -189,16 +189,3 @@ describe('keyturn users grant and revoke', () => {
     expect(await userOfTheApi(clientId)).toEqual(before)
   })
 })
-
-describe('the name of a user', () => {
-  it('shows a name with control characters so that it is no row of its own, and does not reach the terminal', async () => {
-    const name = 'ghost\n\u001b[31mevil\u0007'
-    const clientId = await createUser(name)
-    const shown = 'ghost\\u000a\\u001b[31mevil\\u0007'
-    expect((await keyturn('list', '--project', 'billing')).stdout).toContain(shown)
-    expect((await keyturn('show', idOf(clientId))).stdout).toContain(shown)
-    expect(JSON.parse((await keyturn('show', idOf(clientId), '--json')).stdout)).toMatchObject({
-      serviceUser: { name },
-    })
-  })
-})

@@ -23,8 +23,6 @@ export function describeIdentityStore(current: () => Database): void {
     (await seedUser(current(), { project, instanceRoles: ['IAM_OWNER'] })).userId
   const codeOf = async (run: Promise<unknown>) => run.then(...outcomeCodes)
 
-  describe('changing a project', () => {})
-
   describe('changing a service user', () => {
     it('undoes everything when a part fails: no version, no event', async () => {
       const project = await seedProject(current(), { roles: ['reader'] })

@@ -2,12 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { LiveIdentities } from '../../../../src/app/identities/live-identities.ts'
 import type { IdentityChanges, Revision } from '../../../../src/domain/changes.ts'
 import type { FederatedSubject } from '../../../../src/domain/identities/federated-identity.ts'
-import {
-  createServiceUser,
-  grantProjectRole,
-  type ServiceUser,
-  setManagedProject,
-} from '../../../../src/domain/identities/service-user.ts'
+import { createServiceUser, type ServiceUser } from '../../../../src/domain/identities/service-user.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
 import type {
   ClockReading,
@@ -139,48 +134,6 @@ describe('the identities in memory', () => {
     expect((await early)?.name).toBe('a')
     expect((await Promise.all(late)).map((found) => found?.name)).toEqual(['renamed', 'renamed', 'renamed'])
     expect(instance.reads).toEqual(['a', 'a'])
-  })
-
-  it('are as the database has them when they are read, and in memory once that knows of the change', async () => {
-    const instance = new Instance()
-    for (const userId of ['a', 'b']) instance.set(user(userId))
-    const identities = identitiesOf(instance)
-    await refresh(identities, instance)
-    for (const userId of ['a', 'b']) await identities.find(userId)
-    instance.set(user('a', 'renamed'))
-    instance.remove('b')
-    expect([await identities.read('a'), await identities.read('b')]).toEqual([user('a', 'renamed'), undefined])
-    // A fail-over could lose the change.
-    expect([identities.recall('a'), identities.recall('b')]).toEqual([user('a'), user('b')])
-    await refresh(identities, instance)
-    expect([identities.recall('a'), identities.recall('b')]).toEqual([user('a', 'renamed'), undefined])
-  })
-
-  it('are read again only if they may have changed, themselves or in a project that they have to do with', async () => {
-    const instance = new Instance()
-    for (const userId of ['a', 'b', 'c', 'd']) instance.set(user(userId))
-    instance.set(grantProjectRole(user('b'), 'shop', 'seller'))
-    instance.set(setManagedProject(user('c'), 'shop', 'PROJECT_OWNER'))
-    const identities = identitiesOf(instance)
-    await refresh(identities, instance)
-    for (const userId of ['a', 'b', 'c', 'd']) await identities.find(userId)
-    await refresh(identities, instance)
-
-    instance.set(user('a', 'renamed'))
-    instance.changes = changesOf({ userIds: ['a', 'nobody'] })
-    expect(await refresh(identities, instance)).toEqual(['a'])
-    expect(identities.recall('a')).toEqual(user('a', 'renamed'))
-    instance.remove('a')
-    instance.changes = changesOf({ userIds: ['a', 'd'], projectIds: ['shop'] })
-    expect([...(await refresh(identities, instance))].sort()).toEqual(['a', 'b', 'c', 'd'])
-    expect(identities.recall('a')).toBeUndefined()
-    instance.remove('b')
-    instance.changes = changesOf({})
-    expect(await refresh(identities, instance)).toEqual([])
-    expect(identities.recall('b')?.projectRoles).toEqual(new Map([['shop', ['seller']]]))
-    instance.changes = changesOf({ projectIds: ['project'] })
-    expect((await refresh(identities, instance)).length).toBe(3)
-    expect(identities.recall('b')).toBeUndefined()
   })
 
   it('do not keep an answer that began before a change and ended after it', async () => {
