@@ -1,7 +1,7 @@
 /**
  * The refusals of Keyturn, independent of any protocol.
  *
- * Each protocol translates the codes in one table of its own: `rpc/messages/errors.ts` and `oauth/errors.ts`.
+ * Each protocol translates the codes in one table of its own: `rpc/messages/errors.ts` and `oauth/requests/answers.ts`.
  */
 
 /** How long a client should wait when the service cannot answer, in seconds: the same for all protocols. */

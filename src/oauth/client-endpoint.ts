@@ -6,10 +6,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { errors } from 'oidc-provider'
-import { userResource } from '../app/audit/audit-resources.ts'
 import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { SecretUses } from '../app/identities/secret-uses.ts'
 import { ANONYMOUS } from '../domain/audit.ts'
+import { userResource } from '../domain/audit-resources.ts'
 import type { HeaderList } from '../domain/http-headers.ts'
 import { type AudienceRules, assertAssertion } from './client-authentication/assertion-rules.ts'
 import type { ClaimedUser } from './client-authentication/claimed-user.ts'
@@ -20,12 +20,12 @@ import {
   proveClient,
 } from './client-authentication/client-authentication.ts'
 import { presentedCredential } from './client-authentication/presented-credential.ts'
-import { type Asked, createEngine, type Engine, type EngineCall, type EngineOptions } from './engine.ts'
+import { createEngine, type Engine, type EngineCall, type EngineOptions } from './engine.ts'
 import { type Answer, type RefusalAnswer, send, toAnswer, unavailable } from './requests/answers.ts'
 import type { ClientEndpoint } from './requests/endpoints.ts'
 import { type Form, fieldOf, readForm } from './requests/form.ts'
 import { type IssuedTokenOptions, introspect, revoke } from './requests/issued-tokens.ts'
-import { grantToken, type TokenGrantOptions } from './token/token-grants.ts'
+import { grantToken, type RequestedToken, type TokenGrantOptions } from './token/token-grants.ts'
 
 export type OAuthHandler = (req: IncomingMessage, res: ServerResponse, headers: HeaderList) => void | Promise<void>
 
@@ -124,7 +124,7 @@ export class ClientEndpoints {
     }
   }
 
-  async #perform({ req, endpoint, client, form }: EngineCall, asked: Asked): Promise<Answer> {
+  async #perform({ req, endpoint, client, form }: EngineCall, asked: RequestedToken): Promise<Answer> {
     if (endpoint === 'token') return grantToken(req, client, asked, this.#options)
     const token = fieldOf(form, 'token')
     if (token === undefined) throw new errors.InvalidRequest("missing required parameter 'token'")

@@ -16,12 +16,14 @@ import { ASSERTION_ALGORITHMS } from '../domain/keys/assertion-algorithm.ts'
 import type { CredentialUses } from '../domain/ports/records.ts'
 import type { Log, RequestContext } from '../domain/ports/runtime.ts'
 import { CLOCK_TOLERANCE_SECONDS } from './client-authentication/assertion-rules.ts'
+import type { Proof } from './client-authentication/claimed-user.ts'
 import type { FoundClient } from './client-authentication/client-authentication.ts'
 import type { PresentedCredential } from './client-authentication/presented-credential.ts'
 import { type Answer, invalidClient } from './requests/answers.ts'
 import { type ClientEndpoint, OAUTH_PATHS } from './requests/endpoints.ts'
 import type { Form } from './requests/form.ts'
 import { unverifiedHeader } from './requests/form.ts'
+import type { RequestedToken } from './token/token-grants.ts'
 
 export interface EngineOptions {
   readonly issuer: string
@@ -30,7 +32,7 @@ export interface EngineOptions {
   readonly now: () => Date
   readonly contexts: Pick<RequestContext, 'explained'>
   readonly log: Log
-  readonly perform: (call: EngineCall, asked: Asked) => Promise<Answer>
+  readonly perform: (call: EngineCall, asked: RequestedToken) => Promise<Answer>
 }
 
 /** A request, as far as it has been looked at. */
@@ -40,12 +42,6 @@ export interface EngineCall {
   readonly form: Form
   readonly presented: PresentedCredential
   readonly client: FoundClient
-}
-
-/** What an authenticated client asks for at the token endpoint. */
-export interface Asked {
-  readonly scope: string | undefined
-  readonly resources: readonly string[]
 }
 
 /** Answers a call. @throws what refuses it. */
@@ -97,6 +93,8 @@ export function createEngine({ issuer, assertions, now, contexts, log, perform }
   })
   const grant = async ({ req, oidc: { params } }: { req: object; oidc: { params?: object } }): Promise<void> => {
     const call = callOf(req)
+    if (call.presented.kind === 'key')
+      call.client.claimed.proof = proofOf(call.presented.assertion, liveKeys(call, now()))
     const { scope, resource } = params as { scope?: string; resource?: string | string[] }
     call.answer = await perform(call, { scope, resources: [resource].flat().filter((each) => each !== undefined) })
   }
@@ -134,8 +132,9 @@ async function storesNothing(): Promise<never> {
   throw new Error('nothing is stored')
 }
 
-/** A user as a client: with its live keys, which become its proof, valid only once an assertion is verified with one of them. */
-function metadataOf(id: string, { client, presented }: EngineCall, now: Date) {
+/** A user as a client, with its live keys. */
+function metadataOf(id: string, call: EngineCall, now: Date) {
+  const { client, presented } = call
   if (id !== client.clientId) return undefined
   const metadata = {
     client_id: id,
@@ -144,13 +143,21 @@ function metadataOf(id: string, { client, presented }: EngineCall, now: Date) {
     response_types: [],
   }
   if (presented.kind !== 'key') return { ...metadata, token_endpoint_auth_method: 'none' as const }
-  const { user } = client.claimed
-  const live = user?.enabled === true ? liveCredentials(user, 'user_key', now) : []
+  const live = liveKeys(call, now)
   if (live.length === 0) return undefined
-  const { kid } = unverifiedHeader(presented.assertion) ?? {}
-  const named = live.filter((key) => typeof kid !== 'string' || kid === nameOf(key))
-  client.claimed.proof = { kind: 'private_key_jwt', credentialIds: named.map(({ credentialId }) => credentialId) }
   return { ...metadata, token_endpoint_auth_method: 'private_key_jwt' as const, jwks: { keys: live.map(toClientJwk) } }
+}
+
+function liveKeys({ client }: EngineCall, now: Date): readonly UserKey[] {
+  const { user } = client.claimed
+  return user?.enabled === true ? liveCredentials(user, 'user_key', now) : []
+}
+
+/** The keys that can have verified an assertion, of which oidc-provider does not say which one it was. */
+function proofOf(assertion: string, live: readonly UserKey[]): Proof {
+  const { kid } = unverifiedHeader(assertion) ?? {}
+  const named = live.filter((key) => typeof kid !== 'string' || kid === nameOf(key))
+  return { kind: 'private_key_jwt', credentialIds: named.map(({ credentialId }) => credentialId) }
 }
 
 /** A key without `kid` gets its id as one. */

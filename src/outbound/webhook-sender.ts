@@ -1,7 +1,7 @@
 /** Posts events to receivers of webhooks. Of what they answer, the status decides and `Retry-After` counts: the body is not looked at. */
 import type { IncomingHttpHeaders } from 'node:http'
-import { type DeliveryOutcome, outcomeOf } from '../domain/events/delivery.ts'
-import type { Webhook } from '../domain/events/webhook.ts'
+import { outcomeOf } from '../domain/events/delivery.ts'
+import type { WebhookSender } from '../domain/ports/webhooks.ts'
 import { FetchFailure, readText, type SendHttps } from './https-request.ts'
 
 /** For names, the connection, the request and the response. Standard Webhooks recommends 15 to 30 s. */
@@ -9,15 +9,6 @@ const TIMEOUT_MILLIS = 15_000
 
 /** How much of a response is read, so that a receiver which sends a little can do so. */
 const MAX_BYTES = 64 * 1024
-
-export interface WebhookSender {
-  /** Takes seconds at most. @param signal Aborts it. @throws The reason of the signal. */
-  post(
-    webhook: Pick<Webhook, 'url' | 'caCertificates'>,
-    message: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
-    signal: AbortSignal,
-  ): Promise<DeliveryOutcome>
-}
 
 export function createWebhookSender(send: SendHttps, timeoutMillis = TIMEOUT_MILLIS): WebhookSender {
   return {

@@ -160,13 +160,13 @@ export class Access {
 
   /** The caller as the database has it now. It does not queue behind the client IDs of the token endpoint. */
   async #asStored(userId: string): Promise<ServiceUser | undefined> {
-    this.#options.replica.guard.assertReachable()
+    this.#options.replica.guard.assertReadable()
     return this.#callers.request(userId)
   }
 
   async #ownerOf(token: string): Promise<AuthenticatedCaller> {
     const { replica, store, secrets, now } = this.#options
-    replica.guard.assertReachable()
+    replica.guard.assertReadable()
     const hash = secrets.hash(token)
     const user = await this.#lookups.run(() => store.findUserByPersonalAccessToken(hash))
     const live = user === undefined ? [] : liveCredentials(user, 'personal_access_token', now())

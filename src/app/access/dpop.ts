@@ -69,8 +69,8 @@ export class Dpop {
     const at = now()
     const proof = await verifier.verify(jwt, at)
     const tokenHash = accessToken === undefined ? undefined : digest(accessToken)
-    const uri = normalUri(baseUrl + path)
-    assertProves({ ...proof, uri: normalUri(proof.uri) }, { method, uri, tokenHash })
+    const uri = normalProofUri(baseUrl + path)
+    assertProves({ ...proof, uri: normalProofUri(proof.uri) }, { method, uri, tokenHash })
     const nonce = nonces.current(at)
     if (proof.nonce === undefined ? !isRecent(proof, at) : !nonces.isValid(proof.nonce, at)) {
       throw new DomainError('dpop_nonce_required', 'the DPoP proof must have the nonce of this response', {
@@ -119,7 +119,7 @@ export class Dpop {
 }
 
 /** Without query and fragment, in the normal form of URIs (RFC 9449 §4.3 check 9, RFC 3986 §6.2.2). */
-function normalUri(text: string): string {
+function normalProofUri(text: string): string {
   const { origin, pathname } = new URL(text)
   const normal = (encoded: string): string => {
     const character = String.fromCharCode(Number.parseInt(encoded.slice(1), 16))

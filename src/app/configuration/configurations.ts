@@ -3,6 +3,8 @@
  *
  * Keys and certificates are read before the store is locked. Few configurations are worked on at a time: each may have thousands of resources.
  */
+
+import { projectResource, ROTATION_POLICY, trustedIssuerResource, userResource } from '../../domain/audit-resources.ts'
 import type { Configuration } from '../../domain/configuration/configuration.ts'
 import {
   invalidConfiguration,
@@ -26,7 +28,6 @@ import type { FirstConfiguration } from '../../domain/ports/instance.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
-import { projectResource, ROTATION_POLICY, trustedIssuerResource, userResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 import { type ConfigurationText, type KeyParsers, readConfiguration } from './configuration-text.ts'
 

@@ -4,6 +4,7 @@
  * All of it is in the database, so a link and a session work on every replica, and end on every replica at once.
  */
 import { ANONYMOUS } from '../../domain/audit.ts'
+import { sessionResource, userResource } from '../../domain/audit-resources.ts'
 import {
   addLink,
   type ConsoleSession,
@@ -24,7 +25,6 @@ import type { IdentityStore } from '../../domain/ports/identities.ts'
 import type { Clock } from '../../domain/time.ts'
 import type { AttemptLimiter } from '../access/attempt-limiter.ts'
 import { type RateLimit, TokenBuckets } from '../access/rate-limits.ts'
-import { sessionResource, userResource } from '../audit/audit-resources.ts'
 import type { AuditTrail } from '../audit/audit-trail.ts'
 import type { Replica } from '../replica/replica.ts'
 

@@ -5,12 +5,12 @@
  * afterwards is done by the right of the user.
  */
 import { ANONYMOUS } from '../../domain/audit.ts'
+import { projectResource, userResource } from '../../domain/audit-resources.ts'
 import { nameOf, notAllowed, type Person, planPerson, type RoleRule, rolesOf } from '../../domain/console/person.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import { createProject } from '../../domain/identities/project.ts'
 import type { IdentityStore } from '../../domain/ports/identities.ts'
-import { projectResource, userResource } from '../audit/audit-resources.ts'
 import type { AuditTrail } from '../audit/audit-trail.ts'
 import type { Replica } from '../replica/replica.ts'
 import { type BrowserRequest, type ConsoleSessions, type OpenedSession, SIGN_IN } from './console-sessions.ts'

@@ -76,7 +76,7 @@ export class SessionAccess {
       attempts.fail(attempt)
       throw invalidSession()
     }
-    replica.guard.assertReachable()
+    replica.guard.assertReadable()
     const { session, user, now } = await this.#find(secrets.hash(cookie))
     const { sessionId, origin } = session
     const credential = { kind: 'console_session', sessionId, origin } as const

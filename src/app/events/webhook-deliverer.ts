@@ -6,6 +6,7 @@
  * lease has ended. A webhook has one request at a time, and none waits for another. Without an enabled webhook the database is not asked.
  */
 import type { PositionedEvent } from '../../domain/audit.ts'
+import { webhookResource } from '../../domain/audit-resources.ts'
 import { DomainError, isOutage } from '../../domain/errors.ts'
 import { afterAttempt, type Delivery, type DeliveryOutcome, isDue, leased } from '../../domain/events/delivery.ts'
 import { disableGone, isWanted, type Webhook } from '../../domain/events/webhook.ts'
@@ -15,7 +16,6 @@ import type { AuditReader } from '../../domain/ports/audit.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import type { DeliveryRecord, WebhookStore } from '../../domain/ports/webhooks.ts'
 import type { Clock } from '../../domain/time.ts'
-import { webhookResource } from '../audit/audit-resources.ts'
 import { repeat } from '../concurrency/repeat.ts'
 import type { Replica } from '../replica/replica.ts'
 import type { WebhookAttempts } from './webhook-attempts.ts'
@@ -193,10 +193,10 @@ export class WebhookDeliverer {
     const wasFailing = held.delivery.failing !== null
     const { next, isGivenUp } = afterAttempt(held.delivery, attempt)
     const resource = webhookResource(webhook.webhookId)
-    const tells = isGivenUp && !(event.action === GIVE_UP && event.resource === resource)
+    const isAnnounced = isGivenUp && !(event.action === GIVE_UP && event.resource === resource)
     const entry = { actor: SYSTEM.actor, requestId: '', action: GIVE_UP, resource }
-    const given = tells ? { entry, outcome: `GIVEN_UP ${event.eventId}` } : null
-    const isHeld = await this.#record(held, { delivery: next, event: given })
+    const announcement = isAnnounced ? { entry, outcome: `GIVEN_UP ${event.eventId}` } : null
+    const isHeld = await this.#record(held, { delivery: next, event: announcement })
     if (isHeld) this.#statuses.count(isGivenUp ? 'given_up' : kind === 'delivered' ? 'delivered' : 'failed')
     if (isHeld) this.#report(webhook, outcome, { eventId: event.eventId, wasFailing, isGivenUp })
     return { kind, isHeld }

@@ -4,6 +4,7 @@
  * Each change is an event of the audit trail. Deliverers learn of it with the next version of the instance.
  */
 import type { AuditEvent } from '../../domain/audit.ts'
+import { webhookResource } from '../../domain/audit-resources.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { DeliveryOutcome } from '../../domain/events/delivery.ts'
 import {
@@ -22,7 +23,6 @@ import type { AuditReader } from '../../domain/ports/audit.ts'
 import type { WebhookSigner, WebhookStore } from '../../domain/ports/webhooks.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
-import { webhookResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 import type { WebhookAttempts } from './webhook-attempts.ts'
 import { waitingEvents } from './webhook-status.ts'

@@ -4,6 +4,7 @@
  * Each change is visible on this replica when the call returns, and is an event of the audit trail. A fetch of keys is no change.
  */
 
+import { trustedIssuerResource } from '../../domain/audit-resources.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { FetchedKeys, IssuerKey, IssuerKeys, KeySource } from '../../domain/federation/trusted-issuer.ts'
 import {
@@ -17,7 +18,6 @@ import {
 } from '../../domain/federation/trusted-issuer.ts'
 import type { Actor } from '../../domain/identities/authority.ts'
 import type { FederationStore, FetchingIssuer, IssuerKeyFetches } from '../../domain/ports/federation.ts'
-import { trustedIssuerResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 
 export interface TrustedIssuersOptions {

@@ -4,6 +4,8 @@
  * A secret is returned once, by the call that makes it, and stored nowhere: the store, the log and the audit trail get ids and
  * hashes. Secrets and key pairs are made before the store is locked.
  */
+
+import { userResource } from '../../domain/audit-resources.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { Actor, UserAuthority } from '../../domain/identities/authority.ts'
 import { parseCertificateValue } from '../../domain/identities/client-certificate.ts'
@@ -30,7 +32,6 @@ import type { InstanceSecrets } from '../../domain/integrity.ts'
 import type { IdentityStore } from '../../domain/ports/identities.ts'
 import type { ChangeMoment, Clock } from '../../domain/time.ts'
 import { type RateLimit, TokenBuckets } from '../access/rate-limits.ts'
-import { userResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 
 /**

@@ -29,7 +29,7 @@ const MAX_WAITING = 1000
 
 export interface LiveIdentitiesOptions {
   readonly reader: Pick<InstanceReader, 'findServiceUser' | 'findFederatedUsers'>
-  readonly guard: Pick<StalenessGuard, 'isFresh' | 'assertFresh' | 'assertReachable'>
+  readonly guard: Pick<StalenessGuard, 'isFresh' | 'assertFresh' | 'assertReadable'>
   readonly maxUsers?: number | undefined
   readonly maxReads?: number | undefined
 }
@@ -150,7 +150,7 @@ export class LiveIdentities {
 
   async #read(userId: string): Promise<ServiceUser | undefined> {
     const { guard, reader } = this.#options
-    guard.assertReachable()
+    guard.assertReadable()
     const { user, ...revision } = await reader.findServiceUser(userId)
     if (!isSameRevision(revision, this.#revision)) return user
     if (user === undefined) this.#users.delete(userId)
@@ -160,7 +160,7 @@ export class LiveIdentities {
 
   async #readSubject(key: string): Promise<readonly string[]> {
     const { guard, reader } = this.#options
-    guard.assertReachable()
+    guard.assertReadable()
     const { userIds, ...revision } = await reader.findFederatedUsers(subjectOf(key))
     if (isSameRevision(revision, this.#revision) && userIds.length > 0) this.#subjects.set(key, userIds)
     return userIds

@@ -3,6 +3,8 @@
  *
  * Each change is visible on this replica when the call returns, and is an event of the audit trail.
  */
+
+import { projectResource } from '../../domain/audit-resources.ts'
 import type { Actor } from '../../domain/identities/authority.ts'
 import {
   addPart,
@@ -15,7 +17,6 @@ import {
 } from '../../domain/identities/project.ts'
 import { visibleProject } from '../../domain/identities/reach.ts'
 import type { Change, IdentityStore, Page } from '../../domain/ports/identities.ts'
-import { projectResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 
 export interface ProjectsOptions {

@@ -3,6 +3,8 @@
  *
  * Each change is visible on this replica when the call returns, and is an event of the audit trail.
  */
+
+import { userResource } from '../../domain/audit-resources.ts'
 import type { Actor } from '../../domain/identities/authority.ts'
 import type { InstanceRole, ProjectMemberRole } from '../../domain/identities/permission.ts'
 import { existingProject } from '../../domain/identities/project.ts'
@@ -24,7 +26,6 @@ import { revokeAllTokens } from '../../domain/identities/token-revocation.ts'
 import { parseTokenClaims, parseTokenLifetime } from '../../domain/identities/token-settings.ts'
 import type { IdentityStore, Page, UserFilter } from '../../domain/ports/identities.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
-import { userResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 
 export interface ServiceUsersOptions {

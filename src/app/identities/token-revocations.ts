@@ -2,12 +2,13 @@
  * The revocation of single access tokens by the clients that they were issued to (RFC 7009). Revoking all tokens of a user is a use case
  * of `service-users.ts`.
  */
+
+import { userResource } from '../../domain/audit-resources.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { IssuedAccessToken } from '../../domain/identities/authority.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import { revokeToken } from '../../domain/identities/token-revocation.ts'
 import type { IdentityStore } from '../../domain/ports/identities.ts'
-import { userResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 
 export interface TokenRevocationsOptions {

@@ -1,5 +1,6 @@
 /** The use cases around the rotation of web keys: out of turn, after a leak, the policy and what comes next. */
 
+import { ROTATION_POLICY, WEB_KEYS, webKeyResource } from '../../domain/audit-resources.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { Actor } from '../../domain/identities/authority.ts'
 import { algorithmWarnings } from '../../domain/keys/algorithm-warnings.ts'
@@ -13,7 +14,6 @@ import type { RevokedWebKey, WebKey } from '../../domain/keys/web-key.ts'
 import type { InstanceReader } from '../../domain/ports/instance.ts'
 import type { KeyPairGenerator, KeyStore } from '../../domain/ports/keys.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
-import { ROTATION_POLICY, WEB_KEYS, webKeyResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 import type { DecryptabilityCheck } from './decryptability-check.ts'
 

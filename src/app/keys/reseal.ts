@@ -4,9 +4,10 @@
  *
  * Each key is a change of its own, so an interrupted run needs no recovery: the next one reseals the rest.
  */
+
+import { INTEGRITY_KEY, webhookResource, webKeyResource } from '../../domain/audit-resources.ts'
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import type { KeyResealer, SealedKey, SealedKeyStore } from '../../domain/keys/sealed-keys.ts'
-import { INTEGRITY_KEY, webhookResource, webKeyResource } from '../audit/audit-resources.ts'
 
 /** How often the store is searched for new keys that another master key has sealed. */
 const MAX_LOOKS = 10

@@ -3,6 +3,7 @@
  * decide again under the lock, where "already done" is a normal outcome.
  */
 
+import { webKeyResource } from '../../domain/audit-resources.ts'
 import { DomainError, isOutage } from '../../domain/errors.ts'
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import { activeKey, assertDecryptable, assertRoom, unpublishedKeys } from '../../domain/keys/key-ring.ts'
@@ -14,7 +15,6 @@ import type { KeyPairGenerator, KeyStore } from '../../domain/ports/keys.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import type { Clock } from '../../domain/time.ts'
 import { backoffMillis } from '../../domain/time.ts'
-import { webKeyResource } from '../audit/audit-resources.ts'
 import type { AuditTrail } from '../audit/audit-trail.ts'
 import { repeat } from '../concurrency/repeat.ts'
 import type { Replica } from '../replica/replica.ts'

@@ -4,6 +4,8 @@
  * Key pairs are generated before the store is locked. Each change is visible on this replica when the call returns, and
  * is an event of the audit trail.
  */
+
+import { webKeyResource } from '../../domain/audit-resources.ts'
 import type { Actor } from '../../domain/identities/authority.ts'
 import { algorithmWarnings } from '../../domain/keys/algorithm-warnings.ts'
 import type { WebKeyConfig } from '../../domain/keys/key-algorithm.ts'
@@ -22,7 +24,6 @@ import type { InitialWebKey } from '../../domain/keys/web-key.ts'
 import type { InstanceReader } from '../../domain/ports/instance.ts'
 import type { KeyPairGenerator, KeyStore } from '../../domain/ports/keys.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
-import { webKeyResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 import type { DecryptabilityCheck } from './decryptability-check.ts'
 

@@ -3,11 +3,11 @@
  * with another one does not start, because replicas of two issuers refuse each other's tokens.
  */
 
+import { issuerResource } from '../../domain/audit-resources.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { type ChangeEntry, SYSTEM } from '../../domain/identities/authority.ts'
 import type { IssuerStore } from '../../domain/ports/instance.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
-import { issuerResource } from '../audit/audit-resources.ts'
 
 export interface IssuerOptions {
   readonly store: IssuerStore

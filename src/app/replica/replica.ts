@@ -187,7 +187,7 @@ export class Replica {
    * @throws {DomainError} `storage_unavailable` if the newest state is not known.
    */
   async confirm(): Promise<void> {
-    this.guard.assertReachable()
+    this.guard.assertReadable()
     await this.#confirmations.request().catch(() => {})
     this.guard.assertCurrent()
   }

@@ -127,7 +127,7 @@ export class StalenessGuard {
   }
 
   /** @throws {DomainError} `storage_unavailable` if a call to the database would only wait for the same failure. */
-  assertReachable(): void {
+  assertReadable(): void {
     if (this.#unavailable !== undefined) throw unavailable(this.#unavailable.message)
     // What a primary answers is the newest state, what a standby answers is as old as its replay.
     if (this.#replayAgeSeconds !== null) this.assertFresh()
@@ -135,7 +135,7 @@ export class StalenessGuard {
 
   /** @throws {DomainError} `storage_unavailable` if the database cannot be used, or has what cannot be taken over. */
   assertCurrent(): void {
-    this.assertReachable()
+    this.assertReadable()
     const outdated = this.#whyOutdated()
     if (outdated !== undefined) throw unavailable(outdated)
   }

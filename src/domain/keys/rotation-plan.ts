@@ -67,7 +67,7 @@ export function planStep(
 function stepsOf(step: Exclude<RotationStep, { kind: 'create' }>, ring: KeyRing, at: Date): readonly KeyRingStep[] {
   switch (step.kind) {
     case 'activate': {
-      const key = ring.find((candidate): candidate is InitialWebKey => candidate.keyId === step.keyId)
+      const key = ring.filter((each) => each.state === 'initial').find(({ keyId }) => keyId === step.keyId)
       return key === undefined ? [] : takeOver(ring, activate(key, at))
     }
     case 'destroy':

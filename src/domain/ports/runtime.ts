@@ -18,7 +18,7 @@ export interface RequestContext {
    * the form of one must not be given, because it could be a secret in the wrong field.
    */
   identified(request: object, clientId: string): void
-  /** It gets a token. Without a call, it was a secret, and the token is bound to nothing. */
+  /** It gets a token. */
   granted(request: object, facts: GrantFacts): void
   /** Why it was refused: a word of a fixed list, such as an OAuth error code or the reason of an RPC error. */
   refused(request: object, reason: string): void

@@ -19,7 +19,7 @@ export interface RequestFacts {
   readonly failure?: string
   /** What exactly was wrong, in the server's own words. */
   readonly detail?: string
-  /** Of a request that got a token by other means than a secret, or a token that is bound. */
+  /** Of a request that got a token. */
   readonly grant?: GrantFacts
 }
 

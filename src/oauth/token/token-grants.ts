@@ -25,6 +25,7 @@ export interface TokenGrantOptions {
   readonly contexts: RequestContext
 }
 
+/** What an authenticated client asks for. */
 export interface RequestedToken {
   readonly scope: string | undefined
   readonly resources: readonly string[]

@@ -14,7 +14,7 @@ import { isPermission, type Permission } from '../../domain/identities/permissio
 import type { RequestContext } from '../../domain/ports/runtime.ts'
 import { type ErrorOptions, toConnectError } from '../messages/errors.ts'
 import { mapStream } from '../messages/interceptors.ts'
-import { refused, requestOf } from '../protocol/call-context.ts'
+import { recordRefusal, requestOf } from '../protocol/call-context.ts'
 import { successorOf } from '../protocol/deprecation.ts'
 import { actorOf, entryOfCall, setActor } from './actor.ts'
 import { auditRefusal } from './refusal-audit.ts'
@@ -71,7 +71,7 @@ export function authorize({
     const successor = successorOf(method.parent)
     if (successor !== undefined && !servesDeprecated) {
       // The answer is the same for every caller, so it needs no authentication.
-      throw refused(requestContext, values, toConnectError(switchedOff(successor), requestHeader, errors))
+      throw recordRefusal(requestContext, values, toConnectError(switchedOff(successor), requestHeader, errors))
     }
     try {
       const caller = await authenticate({ header: requestHeader, clientAddress, values })
@@ -87,7 +87,7 @@ export function authorize({
       setActor(values, { ...entry, authority })
     } catch (error) {
       auditRefusal(audit, entry, error)
-      throw refused(requestContext, values, toConnectError(error, requestHeader, errors))
+      throw recordRefusal(requestContext, values, toConnectError(error, requestHeader, errors))
     }
   }
 }

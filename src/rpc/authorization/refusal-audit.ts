@@ -6,14 +6,9 @@
  * change whose outcome is unknown, which may be one; the request for a DPoP nonce, after which clients try again.
  */
 import type { Interceptor } from '@connectrpc/connect'
-import {
-  projectResource,
-  trustedIssuerResource,
-  userResource,
-  webKeyResource,
-} from '../../app/audit/audit-resources.ts'
 import type { AuditTrail } from '../../app/audit/audit-trail.ts'
 import type { AuditEntry } from '../../domain/audit.ts'
+import { projectResource, trustedIssuerResource, userResource, webKeyResource } from '../../domain/audit-resources.ts'
 import { DomainError, type DomainErrorCode } from '../../domain/errors.ts'
 import { isUuid } from '../../domain/identifiers.ts'
 import { reasonOf } from '../messages/errors.ts'

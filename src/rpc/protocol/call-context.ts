@@ -26,7 +26,7 @@ export function requestOf(values: ContextValues): CallRequest {
   return values.get(REQUEST)
 }
 
-export function refused(contexts: RequestContext, values: ContextValues, error: ConnectError): ConnectError {
+export function recordRefusal(contexts: RequestContext, values: ContextValues, error: ConnectError): ConnectError {
   contexts.refused(requestOf(values), labelOf(error))
   return error
 }
@@ -35,7 +35,7 @@ export function refused(contexts: RequestContext, values: ContextValues, error: 
 export function translateErrors(options: ErrorOptions & { readonly requestContext: RequestContext }): Interceptor {
   return (next) => async (req) => {
     const translated = (error: unknown): ConnectError =>
-      refused(options.requestContext, req.contextValues, toConnectError(error, req.header, options))
+      recordRefusal(options.requestContext, req.contextValues, toConnectError(error, req.header, options))
     try {
       const response = await next(req)
       if (!response.stream) return response

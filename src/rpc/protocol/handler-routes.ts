@@ -11,7 +11,7 @@ import {
   universalResponseToNodeResponse,
 } from '@connectrpc/connect-node'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
-import { contextValuesOf, refused } from './call-context.ts'
+import { contextValuesOf, recordRefusal } from './call-context.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import { withReadableMessage, withRefusalBody } from './http-refusals.ts'
 import { adjustHeaders } from './request-headers.ts'
@@ -108,7 +108,7 @@ async function answer(
     type: method.input,
     header,
     maxBytes: maxMessageBytes(service),
-    onRefused: (error: ConnectError) => refused(requestContext, values, error),
+    onRefused: (error: ConnectError) => recordRefusal(requestContext, values, error),
   }
   // The body of a bidirectional stream is read while the response is sent, so it cannot be decoded before.
   const isChecked = isIterable(body) && method.methodKind !== 'bidi_streaming'

@@ -6,6 +6,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../../config/config.ts'
+import { userResource } from '../../domain/audit-resources.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import { formatClientId } from '../../domain/identities/client-id.ts'
@@ -119,7 +120,7 @@ async function addOwnerSecret(
     clientCredentialsEnabled: true,
     ...(await someProject(identities)),
   }
-  const entry = { ...SYSTEM, action: 'recover', resource: `users/${facts.userId}/secrets/${secretId}` }
+  const entry = { ...SYSTEM, action: 'recover', resource: userResource(facts.userId, 'secrets', secretId) }
   const clientId = formatClientId(facts)
   await file.write({ clientId, clientSecret: secret }, () =>
     identities.changeUser(facts.userId, entry, (found, { clock, date }) => {

@@ -1,6 +1,7 @@
 /** The `AuditLog` on a database. Events of changes are written by `instance-change.ts`, together with the change. */
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { AuditEvent, AuditFilter } from '../../domain/audit.ts'
+import { webhookResource } from '../../domain/audit-resources.ts'
 import { isWanted } from '../../domain/events/webhook.ts'
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import type { AuditLog } from '../../domain/ports/audit.ts'
@@ -99,7 +100,7 @@ async function noteExpired(trx: Transaction<Tables>, deleted: readonly DeletedEv
     const missed = deleted.filter((place) => isWanted(filter, place.event) && isBefore(position, place))
     if (missed.length === 0) continue
     await writeDelivery(trx, webhookId, { ...delivery, expired: delivery.expired + missed.length })
-    const entry = { ...SYSTEM, action: 'webhook/expire', resource: `webhooks/${webhookId}` }
+    const entry = { ...SYSTEM, action: 'webhook/expire', resource: webhookResource(webhookId) }
     const { clock: at } = await readChangeMoment(trx)
     await insertAuditEvent(trx, entry, { at, outcome: `EXPIRED ${missed.length}` })
   }

@@ -89,7 +89,7 @@ class NotConnected extends Error {}
  * The error of an attempt to connect. Whatever it is, the database is unavailable for as long as it lasts; but nothing is repeated at the
  * start for a reason that only an operator can remove (`isTransient`).
  */
-export function toConnectError(error: unknown): unknown {
+export function toConnectionFailure(error: unknown): unknown {
   const isUnderstood = isUnavailable(error) || isSqlState(errorCodeOf(error))
   return isUnderstood ? error : new NotConnected(messageOf(error), { cause: error })
 }

@@ -21,7 +21,7 @@ export interface MeasuredRequest {
   readonly seconds: number
   /** Why it was refused: an OAuth error code, the reason of an RPC error, or `aborted`. */
   readonly failure?: string
-  /** Undefined for a token request: by a secret, and bound to nothing. */
+  /** Of a request that got a token. */
   readonly grant?: GrantFacts
 }
 
@@ -52,9 +52,6 @@ const OTHER_ENDPOINTS: ReadonlyMap<string, string> = new Map([
   [OAUTH_PATHS.introspection, 'introspection'],
   [OAUTH_PATHS.revocation, 'revocation'],
 ])
-
-/** What the fast path answers. */
-const PLAIN: GrantFacts = { credential: 'client_secret', binding: 'none' }
 
 /** The form of the reasons of RPC errors, which come from a fixed list. */
 const RPC_REASON = /^(?:[A-Z][A-Z_]{1,63}|aborted|server_error)$/
@@ -122,7 +119,7 @@ export function measureRequests(registry: Registry) {
       return
     }
     issueSeconds.observe(request.seconds)
-    grants.inc({ ...(request.grant ?? PLAIN) })
+    if (request.grant !== undefined) grants.inc({ ...request.grant })
   }
 
   return {

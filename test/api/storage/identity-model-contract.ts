@@ -196,7 +196,7 @@ async function stateOf(database: Database) {
   return { version, access: new Map([...users].map(([id, found]) => [id, accessOf(found)])) }
 }
 
-const FRESH = { isFresh: () => true, assertFresh: () => {}, assertReachable: () => {} }
+const FRESH = { isFresh: () => true, assertFresh: () => {}, assertReadable: () => {} }
 
 /** A replica that has all users in memory, and reads those again of which the database says that they may have changed. */
 async function replicaOf(database: Database) {

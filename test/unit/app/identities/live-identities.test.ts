@@ -89,7 +89,7 @@ class Instance implements InstanceReader {
 }
 
 function identitiesOf(reader: Instance, limits: { maxReads?: number; maxUsers?: number } = {}): LiveIdentities {
-  const guard = { isFresh: () => true, assertFresh: () => {}, assertReachable: () => {} }
+  const guard = { isFresh: () => true, assertFresh: () => {}, assertReadable: () => {} }
   return new LiveIdentities({ reader, guard, ...limits })
 }
 

@@ -38,7 +38,7 @@ describe('a standby that is reached and hears nothing of its primary', () => {
     expect(guard.warnings()).toEqual([
       'the standby has received no heartbeat of a replica on its primary: tokens go on for 60 s, of which 60 s have passed',
     ])
-    guard.assertReachable()
+    guard.assertReadable()
     guard.confirmed(0, 61)
     guard.confirmed(0, 62)
     expect(guard.isFresh()).toBe(false)
@@ -46,9 +46,9 @@ describe('a standby that is reached and hears nothing of its primary', () => {
       'the database has not confirmed the state of the instance for 62 s, the limit is 60 s: ' +
         'the standby has received no heartbeat of a replica on its primary',
     )
-    expect(() => guard.assertReachable()).toThrow('try again later')
+    expect(() => guard.assertReadable()).toThrow('try again later')
     guard.confirmed(0, 1)
-    guard.assertReachable()
+    guard.assertReadable()
     expect(log.lines).toEqual([
       expect.stringMatching(/^warn the standby has received no heartbeat.*"replayAgeSeconds":61/),
       expect.stringMatching(/^info the state of the instance can be read again/),
