@@ -11,8 +11,6 @@ import { API_SCOPE, createApi, createAuthorizedFetch, createTokenSource } from '
 import {
   createVerifier,
   expressMiddleware,
-  fastifyHook,
-  honoMiddleware,
   type Verifier,
   type VerifierOptions,
 } from '../../packages/verify/src/index.ts'
@@ -122,26 +120,6 @@ describe('a service', () => {
       createAuthorizedFetch(tokens(certificate), { origins: [url], fetch: asFetch(presented) })(`${url}/orders`)
     expect(await (await call(certificate)).text()).toBe(robot.userId)
     for (const presented of [undefined, other]) expect((await call(presented)).status).toBe(401)
-  })
-
-  it('behind the hook of Fastify and the middleware of Hono does so too', async () => {
-    const by = verifier()
-    const seen: (string | undefined)[] = []
-    const url = await listening(async (incoming, res) => {
-      const { socket, method = '', url: originalUrl = '' } = incoming
-      const request = { socket, headers: incoming.headers, method, originalUrl }
-      let code = 200
-      const reply = { code: (status: number) => (code = status), headers: () => {}, send: () => {} }
-      await fastifyHook(by)(request, reply)
-      const header = (name: string) => String(incoming.headers[name] ?? '') || undefined
-      const context = { env: { incoming }, req: { header, method, url: `https://inside${originalUrl}` } }
-      const refused = await honoMiddleware(by)(context, async () => {})
-      seen.push(`${code} ${refused?.status ?? 200}`)
-      res.end()
-    })
-    for (const presented of [certificate, other, undefined])
-      await fetchWith(presented)(url, { headers: authorization() })
-    expect(seen).toEqual(['200 200', '401 401', '401 401'])
   })
 
   it('behind a proxy takes the certificate from where it is told to', async () => {

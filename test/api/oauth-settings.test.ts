@@ -27,11 +27,6 @@ describe('a server with settings of its own', () => {
     })
   })
 
-  it('issues tokens in that name, whatever the request says about the host', async () => {
-    const robot = await instance.addRobot()
-    expect(decodeJwt(await instance.accessToken(robot)).iss).toBe(BASE_URL)
-  })
-
   it('lets clients cache its key set for KEYTURN_JWKS_MAX_AGE seconds [Spec §8]', async () => {
     for (const address of [JWKS, ...ADDRESSES]) {
       const { headers } = await instance.fetch(address)

@@ -110,26 +110,6 @@ describeConsole('the console with the keyboard alone', (test) => {
     await isFocused('Actor')
   })
 
-  it('trusts an issuer', async () => {
-    await goTo('Trusted issuers')
-    await open('Trust issuer')
-    await type('https://127.0.0.1:1')
-    await press('Enter')
-    await heading('https://127.0.0.1:1')
-    await isClosed()
-  })
-
-  it('gets a token, and is back at the button', async () => {
-    await goTo('Tokens')
-    await open('Get a token')
-    await type('invoices')
-    await dialog().getByText('This is invoices.').waitFor()
-    await press('Enter')
-    await isClosed()
-    await isFocused('Get a token')
-    await test.page.getByText('A new access token of invoices').waitFor()
-  })
-
   it('answers the question about what was entered, and is back where it was entered', async () => {
     await goTo('Service users')
     await test.page.getByRole('link', { name: 'invoices' }).waitFor()

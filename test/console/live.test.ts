@@ -117,19 +117,4 @@ describeConsole('the console while things change', (test) => {
     // A load that failed says so beside the banner.
     await test.page.getByRole('alert').first().waitFor({ state: 'detached' })
   })
-
-  it('says in an outage too how old it is, if it could not be loaded before', async () => {
-    const notice = test.page.getByRole('main').getByRole('alert')
-    await test.console.goTo('/projects')
-    await test.page.getByRole('link', { name: 'warehouse' }).waitFor()
-    await test.page.route('**/ListProjects', (route) => route.abort())
-    await test.owner.projects.createProject({ name: 'not-shown-yet' })
-    await notice.getByText(/what is shown is .* old\./).waitFor()
-    await test.page.route('**/console/api/**', (route) => route.abort())
-    await test.page.getByText(/What is shown is .* old\./).waitFor()
-    expect(await notice.count()).toBe(1)
-    await test.page.unrouteAll({ behavior: 'wait' })
-    await test.page.getByRole('link', { name: 'not-shown-yet' }).waitFor()
-    await notice.waitFor({ state: 'detached' })
-  })
 })

@@ -1,5 +1,5 @@
 /**
- * The Helm chart in `deploy/helm`, rendered by the real Helm. `test/clients/kubernetes-schemas.test.ts` validates what it renders.
+ * The Helm chart in `deploy/helm`, rendered by the real Helm.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -153,50 +153,6 @@ describeUnless(NO_HELM)('what Helm makes of the chart', () => {
     const { startupProbe, livenessProbe, readinessProbe } = containers[0]
     for (const { httpGet } of [startupProbe, livenessProbe, readinessProbe]) expect(httpGet.scheme).toBe('HTTPS')
     expect(objectOf(rendered, 'Service').spec.ports).toMatchObject([{ appProtocol: 'https' }])
-  })
-
-  it('leads the host of the base URL to the service', () => {
-    const rendered = render(EVERYTHING)
-    const { rules, tls } = objectOf(rendered, 'Ingress').spec
-    const backend = { service: { name: 'keyturn', port: { name: 'http' } } }
-    expect(rules).toEqual([
-      { host: 'tokens.example.com', http: { paths: [{ path: '/', pathType: 'Prefix', backend }] } },
-    ])
-    expect(tls).toEqual([{ hosts: ['tokens.example.com'], secretName: 'public-certificate' }])
-    expect(objectOf(rendered, 'HTTPRoute').spec).toEqual({
-      parentRefs: [{ name: 'public', namespace: 'gateways', sectionName: 'https' }],
-      hostnames: ['tokens.example.com'],
-      rules: [{ backendRefs: [{ name: 'keyturn', port: 443 }] }],
-    })
-  })
-
-  it('lets Prometheus scrape once, by annotations or as deploy/prometheus says', () => {
-    const annotationsOf = (all: readonly KubernetesObject[]) =>
-      Object.keys(objectOf(all, 'Deployment').spec.template.metadata.annotations)
-    expect(annotationsOf(objects)).toContain('prometheus.io/scrape')
-    const rendered = render(EVERYTHING)
-    expect(annotationsOf(rendered)).not.toContain('prometheus.io/scrape')
-    const documented = [...read('deploy/prometheus/README.md').matchAll(/^```yaml\n(.*?)^```$/gms)].at(-1)?.[1]
-    const { jobLabel, selector, podMetricsEndpoints } = parse(documented ?? '').spec
-    const { spec } = objectOf(rendered, 'PodMonitor')
-    expect(spec).toMatchObject({ jobLabel, selector })
-    expect(spec.podMetricsEndpoints).toMatchObject(podMetricsEndpoints)
-  })
-
-  it('selects the pods of its release only', () => {
-    const rendered = render(EVERYTHING)
-    const { template, selector } = objectOf(rendered, 'Deployment').spec
-    const labels = { 'app.kubernetes.io/name': 'keyturn', 'app.kubernetes.io/instance': 'keyturn' }
-    expect(template.metadata.labels).toMatchObject(labels)
-    expect([
-      selector.matchLabels,
-      objectOf(rendered, 'Service').spec.selector,
-      objectOf(rendered, 'Service', 'keyturn-headless').spec.selector,
-      objectOf(rendered, 'PodDisruptionBudget').spec.selector.matchLabels,
-      objectOf(rendered, 'NetworkPolicy').spec.podSelector.matchLabels,
-      objectOf(rendered, 'PodMonitor').spec.selector.matchLabels,
-      template.spec.topologySpreadConstraints[0].labelSelector.matchLabels,
-    ]).toEqual(Array(7).fill(labels))
   })
 
   it.each([

@@ -1,5 +1,5 @@
 /** A start of the embedded database that is aborted, as SIGTERM does: it ends soon, and leaves no process and no lock. */
-import { mkdir, readdir } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { startEmbeddedPostgres } from '../../src/embedded-postgres/embedded-postgres.ts'
@@ -45,12 +45,5 @@ describeUnless(NOT_LINUX)('the start of an embedded database', () => {
 
     const server = await start()
     await server.stop()
-  })
-
-  it('makes one in a folder that is there and empty', async () => {
-    await mkdir(join(dataDir, 'postgres'), { mode: 0o755 })
-    const server = await start()
-    await server.stop()
-    expect(await readdir(server.folder)).toContain('PG_VERSION')
   })
 })

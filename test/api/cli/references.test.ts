@@ -74,15 +74,3 @@ describe('a user', () => {
     })
   })
 })
-
-describe('a role or scope that does not exist', () => {
-  it('is answered with where to find those that do', async () => {
-    const user = 'a b@c@shop'
-    expect((await terminal.run('users', 'grant', user, '--role', 'other:reader')).stderr).toMatch(
-      /: "keyturn projects roles list other" prints those that exist \(PROJECT_ROLE_NOT_FOUND\)\n$/,
-    )
-    expect((await terminal.run('users', 'grant', user, '--scope', 'orders:write')).stderr).toMatch(
-      /: "keyturn projects scopes list shop" prints those that exist \(PROJECT_SCOPE_NOT_FOUND\)\n$/,
-    )
-  })
-})

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import type { Server } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
 import {
   type AdminCredentials,
@@ -127,9 +126,4 @@ describe('files for TLS', () => {
     expect(stderr).toContain(`keyturn: ${message}`)
     expect(stderr).not.toContain('PRIVATE KEY')
   })
-})
-
-const servers: Server[] = []
-afterEach(async () => {
-  for (const server of servers.splice(0)) await new Promise((done) => server.close(done))
 })

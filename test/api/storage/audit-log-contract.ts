@@ -6,10 +6,7 @@ import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { AuditFilter } from '../../../src/domain/audit.ts'
 import { createAuditLog } from '../../../src/storage/events/audit-log.ts'
-import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
 import type { Database } from '../../../src/storage/postgres/database.ts'
-import { anAuditEntry, anEntry } from '../../support/audit-entry.ts'
-import { TEST_MACS } from '../../support/integrity.ts'
 
 const EVERYTHING: AuditFilter = { from: null, to: null, actor: null, resource: null }
 const second = (number: number) => new Date(Date.UTC(2024, 0, 1, 0, 0, number))
@@ -35,35 +32,6 @@ export function describeAuditLog(current: () => Database): void {
   }
 
   describe('the audit trail', () => {
-    it('keeps a refusal with its reason, and does not count it as a change', async () => {
-      await log().refuse(anEntry('create', 'users/1'), 'permission_missing')
-      expect(await list()).toEqual([
-        {
-          ...anAuditEntry('create', 'users/1'),
-          eventId: expect.any(String),
-          at: expect.any(Date),
-          outcome: 'permission_missing',
-          clientAddress: '',
-          omission: null,
-          reason: '',
-        },
-      ])
-      expect((await createInstanceReader(current(), TEST_MACS).status()).version).toBe(0)
-    })
-
-    it('keeps the address of a refusal, and the count of omitted ones', async () => {
-      const entry = { ...anEntry('audit/omitted'), clientAddress: '2001:db8:0:0::/64' }
-      const since = second(1)
-      await log().refuse(entry, 'OMITTED', { count: 9950, since })
-      await log().refuse(entry, 'OMITTED', { count: 2 ** 40, since })
-      const listed = await list()
-      expect(listed.map(({ clientAddress }) => clientAddress)).toEqual(['2001:db8:0:0::/64', '2001:db8:0:0::/64'])
-      expect(listed.map(({ omission }) => omission).sort((a, b) => (a?.count ?? 0) - (b?.count ?? 0))).toEqual([
-        { count: 9950, since },
-        { count: 2 ** 31 - 1, since },
-      ])
-    })
-
     it('cuts the text of unauthenticated callers to the length of its columns', async () => {
       const long = '\0"%😀'.repeat(200)
       await log().refuse({ actor: long, action: long, resource: long, requestId: long, clientAddress: long }, long)

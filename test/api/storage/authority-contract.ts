@@ -7,7 +7,7 @@ import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { addLink } from '../../../src/domain/console/sign-ins.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
-import type { ChangeEntry, Credential, SessionOrigin, UserAuthority } from '../../../src/domain/identities/authority.ts'
+import type { ChangeEntry, Credential, UserAuthority } from '../../../src/domain/identities/authority.ts'
 import type { InstanceRole, Permission, ProjectMemberRole } from '../../../src/domain/identities/permission.ts'
 import { createProject } from '../../../src/domain/identities/project.ts'
 import { type Reach, WHOLE_INSTANCE } from '../../../src/domain/identities/reach.ts'
@@ -97,19 +97,13 @@ const accessToken = async (database: Database): Promise<Credential> => {
 const personalAccessToken = async (database: Database, userId: string): Promise<Credential> => {
   return seededToken(database, userId, HOUR)
 }
-/** One that the database does not have. */
-const lostToken = async (database: Database): Promise<Credential> => {
-  return { kind: 'personal_access_token', tokenId: randomUUID(), expiresAt: await fromNow(database, HOUR) }
-}
 
-const session =
-  (age: { created: number; expires: number; lastUse: number }, from?: Loss['credential']) =>
-  async (database: Database, userId: string): Promise<Credential> => {
-    const origin = ((await from?.(database, userId)) ?? { kind: 'openid_provider' }) as SessionOrigin
-    const { sessionId } = await seedSession({ database, integrity: TEST_INTEGRITY }, userId, { ...age, origin })
-    return { kind: 'console_session', sessionId, origin }
-  }
-const OPEN = { created: -60, expires: 3600, lastUse: -60 }
+const unusedSession = async (database: Database, userId: string): Promise<Credential> => {
+  const origin = { kind: 'openid_provider' } as const
+  const age = { created: -3600, expires: 3600, lastUse: -1801 }
+  const { sessionId } = await seedSession({ database, integrity: TEST_INTEGRITY }, userId, { ...age, origin })
+  return { kind: 'console_session', sessionId, origin }
+}
 
 const LOSSES: Readonly<Record<string, Loss & { readonly code: string }>> = {
   'enabled user': { enabled: false, credential: accessToken, code: 'token_invalid' },
@@ -117,33 +111,8 @@ const LOSSES: Readonly<Record<string, Loss & { readonly code: string }>> = {
     credential: async (database) => ({ ...(await accessToken(database)), expiresAt: await fromNow(database, 0) }),
     code: 'token_invalid',
   },
-  'access token: it was revoked': {
-    credential: async (database, userId) => {
-      const credential = await accessToken(database)
-      const expiration_date = await fromNow(database, HOUR)
-      await change(database, async (trx) => {
-        await trx.insertInto('revoked_tokens').values({ user_id: userId, token_id: 'jti', expiration_date }).execute()
-      })
-      return credential
-    },
-    code: 'token_invalid',
-  },
-  'personal access token': {
-    credential: lostToken,
-    code: 'token_invalid',
-  },
-  'session of the console': {
-    credential: async () => {
-      return { kind: 'console_session', sessionId: randomUUID(), origin: { kind: 'openid_provider' } }
-    },
-    code: 'console_session_invalid',
-  },
   'use of the session for half an hour': {
-    credential: session({ created: -3600, expires: 3600, lastUse: -1801 }),
-    code: 'console_session_invalid',
-  },
-  'access token that the session came from: it was revoked': {
-    credential: session(OPEN, (...of) => LOSSES['access token: it was revoked']!.credential(...of)),
+    credential: unusedSession,
     code: 'console_session_invalid',
   },
 }

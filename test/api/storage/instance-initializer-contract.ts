@@ -15,37 +15,6 @@ export function describeInstanceInitializer(current: () => Database): void {
   const load = (...userIds: string[]) => createInstanceReader(current(), TEST_MACS).load({ userIds })
 
   describe('initialising the instance', () => {
-    it('stores the issuer, an administrator with a secret, and one active web key', async () => {
-      const content = newInstanceContent()
-      const { userId, projectId, projectName, secretId, secretHash } = content.owner
-      expect(await initializer().isInitialised()).toBe(false)
-      expect(await initializer().initialise(content, nothing)).toBe(true)
-      expect(await initializer().isInitialised()).toBe(true)
-
-      const { version, issuer, ring, sealedActiveKey, users } = await load(userId)
-      expect(issuer).toBe(content.issuer)
-      expect(version).toBe(1)
-      expect(ring).toMatchObject([
-        { keyId: content.firstKey.keyId, state: 'active', publicJwk: content.firstKey.publicJwk },
-      ])
-      expect(sealedActiveKey).toBe(content.firstKey.sealedPrivateKey)
-      expect(users.get(userId)).toMatchObject({
-        projectId,
-        projectName,
-        enabled: true,
-        clientCredentialsEnabled: true,
-        credentials: [
-          { kind: 'client_secret', credentialId: secretId, hash: secretHash, expiresAt: null, deactivatedAt: null },
-        ],
-        instanceRoles: ['IAM_OWNER'],
-      })
-      const events = await current().db.selectFrom('audit_events').selectAll().execute()
-      expect(events).toMatchObject([
-        { actor: 'system', action: 'bootstrap', resource: 'instance', outcome: 'ok', request_id: '' },
-      ])
-      expect(events[0]?.event_date).toEqual(ring[0]?.createdAt)
-    })
-
     it('does nothing the second time, and does not call back', async () => {
       const first = newInstanceContent()
       await initializer().initialise(first, nothing)

@@ -24,7 +24,6 @@ import { describeInstanceInitializer } from './instance-initializer-contract.ts'
 import { describeInstanceReader } from './instance-reader-contract.ts'
 import { describeKeyStore } from './key-store-contract.ts'
 import { describeMigrations } from './migrate-contract.ts'
-import { describeReplicaStore } from './replica-store-contract.ts'
 import { describeSchema } from './schema-contract.ts'
 import { describeSealedKeyStore } from './sealed-key-store-contract.ts'
 import { describeWebhookStore } from './webhook-store-contract.ts'
@@ -48,7 +47,6 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>):
     describeAuditReader(current)
     describeCredentialExpiries(current)
     describeCredentialUses(current)
-    describeReplicaStore(current)
     describeWebhookStore(current)
     describeForgedRows(current)
     describeMigrations(openEmpty)

