@@ -33,7 +33,6 @@ import type { Credentials } from '../app/identities/credentials.ts'
 import type { Projects } from '../app/identities/projects.ts'
 import type { ServiceUsers } from '../app/identities/service-users.ts'
 import type { InstanceOverview } from '../app/instance/instance-overview.ts'
-import type { KeyRotation } from '../app/keys/key-rotation.ts'
 import type { WebKeys } from '../app/keys/web-keys.ts'
 import { SIGN_IN_PATH } from '../domain/console/sign-ins.ts'
 import type { Log, RequestContext } from '../domain/ports/runtime.ts'
@@ -82,7 +81,6 @@ export const ZITADEL_SERVICES = [ZitadelWebKeyService, ZitadelBetaWebKeyService]
 
 interface ServiceParts {
   readonly webKeys: WebKeys
-  readonly rotation: KeyRotation
   readonly projects: Projects
   readonly users: ServiceUsers
   readonly credentials: Credentials
@@ -160,11 +158,11 @@ function routerWith(gatekeeper: Gatekeeper, options: RpcOptions & ConnectRouterO
 }
 
 function addServices(router: ConnectRouter, parts: ServiceParts): ConnectRouter {
-  const { webKeys, rotation, projects, users, credentials, trustedIssuers, audit } = parts
+  const { webKeys, projects, users, credentials, trustedIssuers, audit } = parts
   const { instance, configurations, console, baseUrl, auditFeed, stopping, webhooks } = parts
   router
     .service(BetaWebKeyService, webKeyBetaService(webKeys))
-    .service(WebKeyService, webKeyService(webKeys, rotation))
+    .service(WebKeyService, webKeyService(webKeys))
     .service(ProjectService, projectService(projects, users))
     .service(ServiceUserService, serviceUserService(parts))
     .service(ClientCertificateService, clientCertificateService(credentials))

@@ -17,7 +17,6 @@ import { SecretUses } from '../app/identities/secret-uses.ts'
 import { ServiceUsers } from '../app/identities/service-users.ts'
 import { TokenRevocations } from '../app/identities/token-revocations.ts'
 import { InstanceOverview } from '../app/instance/instance-overview.ts'
-import { KeyRotation } from '../app/keys/key-rotation.ts'
 import { Rotator } from '../app/keys/rotator.ts'
 import { WebKeys } from '../app/keys/web-keys.ts'
 import { startHeartbeats } from '../app/replica/heartbeats.ts'
@@ -85,9 +84,10 @@ export function createServices(options: ServicesOptions): Pick<Services, 'oauth'
   const { replica, aroundRows, decryptability, masterKeys, generator, integrity, certificates, openIdProvider } =
     options
   const { secrets, publicKeys, dpopNonces } = integrity
-  const { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys } = config
-  const limits = { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys }
+  const { jwksMaxAgeSeconds, tokenLifetimeSeconds } = config
   const issuer = baseUrl
+  const planning = planningOptions(config, issuer)
+  const { limits } = planning
   const isWritable = () => replica.isWritable()
   const port = <Port extends object>(name: string, made: Port): Port => aroundRows(tracing.calls(name, made))
   const canRecord = () => primaryDatabase !== null || !replica.isStandby()
@@ -206,10 +206,9 @@ export function createServices(options: ServicesOptions): Pick<Services, 'oauth'
   replica.onKeys(switchTo)
 
   const rpc = createRpcRoutes({
-    webKeys: new WebKeys({ ...keys, activation: { guard: config.activationGuard, jwksMaxAgeSeconds }, maxWebKeys }),
-    rotation: new KeyRotation({ ...keys, limits, now }),
+    webKeys: new WebKeys({ ...keys, activationGuard: config.activationGuard, limits, now }),
     configurations: new Configurations({
-      ...planningOptions(config, issuer),
+      ...planning,
       store: port('ConfigurationStore', createConfigurationStore(database, publicKeys)),
       replica,
       log,

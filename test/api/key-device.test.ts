@@ -132,8 +132,9 @@ beforeAll(async () => {
     replica,
     decryptability: new DecryptabilityCheck({ keys: createSealedKeyStore(database), check, log }),
     log,
-    activation: { guard: 'off', jwksMaxAgeSeconds: 0 },
-    maxWebKeys: 50,
+    activationGuard: 'off',
+    limits: { jwksMaxAgeSeconds: 0, tokenLifetimeSeconds: 60, maxStalenessSeconds: 300, maxWebKeys: 50 },
+    now: systemTime,
   })
 
   const handler = createRouter({

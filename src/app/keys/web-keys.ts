@@ -1,28 +1,32 @@
 /**
- * The use cases of web keys: create, activate, list, delete (Spec §4.3).
+ * The use cases of web keys: create, activate, list, delete (Spec §4.3), and their rotation: out of turn, after a leak, the policy and what comes
+ * next.
  *
  * Key pairs are generated before the store is locked. Each change is visible on this replica when the call returns, and
  * is an event of the audit trail.
  */
-
-import { webKeyResource } from '../../domain/audit-resources.ts'
+import { ROTATION_POLICY, WEB_KEYS, webKeyResource } from '../../domain/audit-resources.ts'
+import { DomainError } from '../../domain/errors.ts'
 import type { Actor } from '../../domain/identities/authority.ts'
 import { algorithmWarnings } from '../../domain/keys/algorithm-warnings.ts'
-import type { WebKeyConfig } from '../../domain/keys/key-algorithm.ts'
+import { algorithmOf, type WebKeyConfig } from '../../domain/keys/key-algorithm.ts'
 import {
   type Activation,
-  type ActivationRules,
+  type ActivationGuard,
   assertRoom,
   type KeyRing,
-  type KeyRingChange,
   planActivation,
   planCreation,
   planDeletion,
   planDiscard,
 } from '../../domain/keys/key-ring.ts'
-import type { InitialWebKey } from '../../domain/keys/web-key.ts'
+import { planRevocation, type Revocation, type RevocationOptions, revocationOf } from '../../domain/keys/revocation.ts'
+import type { PlannedStep, Rotation } from '../../domain/keys/rotation.ts'
+import { planRequestedRotation, type RequestedRotation, schedule } from '../../domain/keys/rotation-plan.ts'
+import { assertPolicy, changed, type RotationLimits, type RotationPolicy } from '../../domain/keys/rotation-policy.ts'
+import type { InitialWebKey, RevokedWebKey, WebKey } from '../../domain/keys/web-key.ts'
 import type { InstanceReader } from '../../domain/ports/instance.ts'
-import type { KeyPairGenerator, KeyStore } from '../../domain/ports/keys.ts'
+import type { KeyChange, KeyPairGenerator, KeyStore } from '../../domain/ports/keys.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import type { Replica } from '../replica/replica.ts'
 import type { DecryptabilityCheck } from './decryptability-check.ts'
@@ -32,10 +36,11 @@ export interface WebKeysOptions {
   readonly reader: InstanceReader
   readonly generator: KeyPairGenerator
   readonly replica: Replica
-  readonly decryptability: Pick<DecryptabilityCheck, 'checkKey'>
+  readonly decryptability: Pick<DecryptabilityCheck, 'checkKey' | 'checkInitialKeys'>
+  readonly activationGuard: ActivationGuard
+  readonly limits: RotationLimits
+  readonly now: () => Date
   readonly log: Log
-  readonly activation: ActivationRules
-  readonly maxWebKeys: number
 }
 
 export interface CreatedWebKey {
@@ -44,8 +49,19 @@ export interface CreatedWebKey {
   readonly warnings: readonly string[]
 }
 
+export interface ChangedPolicy {
+  readonly policy: RotationPolicy
+  /** What is known to fail at verifiers, if keys of a new algorithm will be made; see `algorithmWarnings`. */
+  readonly warnings: readonly string[]
+}
+
+export interface Schedule {
+  readonly steps: readonly PlannedStep[]
+  readonly warnings: readonly string[]
+}
+
 /**
- * Every method throws {DomainError}: the codes of its plan in `key-ring.ts`, and `storage_unavailable`;
+ * Every method throws {DomainError}: the codes of its plan, and `storage_unavailable`;
  * what changes something also `change_outcome_unknown` and `change_not_in_force`.
  */
 export class WebKeys {
@@ -61,12 +77,13 @@ export class WebKeys {
    * @throws {DomainError} also `key_generation_busy`; the reason of the signal.
    */
   async create(actor: Actor, config: WebKeyConfig, signal: AbortSignal): Promise<CreatedWebKey> {
-    const { generator, log, maxWebKeys } = this.#options
+    const { generator, log, limits } = this.#options
+    const { maxWebKeys } = limits
     // Asked before as well, so that a full ring does not cost the generation of a key pair.
     assertRoom(await this.list(), maxWebKeys)
     const pair = await generator.generate(config)
     signal.throwIfAborted()
-    const { key, warnings } = await this.#update(actor, pair.keyId, (ring, now) => {
+    const { key, warnings } = await this.#change(actor, webKeyResource(pair.keyId), (ring, now) => {
       const plan = planCreation(ring, pair, { now, maxWebKeys })
       return { ...plan, result: { key: plan.result, warnings: algorithmWarnings(pair.algorithm, ring) } }
     })
@@ -79,18 +96,19 @@ export class WebKeys {
 
   /** Makes a key the one that signs. Activating the active key changes nothing. */
   async activate(actor: Actor, keyId: string): Promise<Activation> {
-    const { store, replica, activation, decryptability, log } = this.#options
+    const { activationGuard: guard, limits, decryptability, log } = this.#options
+    const activation = { guard, jwksMaxAgeSeconds: limits.jwksMaxAgeSeconds }
     // Before the lock, so that no other change waits for the check.
     const { undecryptable, sealed } = await decryptability.checkKey(keyId)
-    const change = await store.update({ ...actor, resource: webKeyResource(keyId) }, (ring, now) =>
-      planActivation(ring, keyId, { ...activation, now, undecryptable }),
+    const result = await this.#change(
+      actor,
+      webKeyResource(keyId),
+      (ring, now) => planActivation(ring, keyId, { ...activation, now, undecryptable }),
+      sealed,
     )
-    await replica.takeOverOwnChange(change, sealed)
-    const { result } = change
-    log.info({ keyId, algorithm: result.key.algorithm }, 'web key activated')
-    if (result.knownFrom !== undefined) {
-      log.warn({ keyId, knownFrom: result.knownFrom }, 'web key activated before every verifier can know it')
-    }
+    const { key, knownFrom } = result
+    log.info({ keyId, algorithm: key.algorithm }, 'web key activated')
+    if (knownFrom !== undefined) log.warn({ keyId, knownFrom }, 'web key activated before every verifier can know it')
     return result
   }
 
@@ -99,18 +117,96 @@ export class WebKeys {
     return (await this.#options.reader.load()).ring
   }
 
+  listRevoked(): Promise<readonly RevokedWebKey[]> {
+    return this.#options.store.listRevoked()
+  }
+
+  async find(keyId: string): Promise<WebKey | RevokedWebKey | undefined> {
+    const published = (await this.list()).find((key) => key.keyId === keyId)
+    return published ?? this.#options.store.findRevoked(keyId)
+  }
+
   /** Deletes an inactive key and returns when. */
   async delete(actor: Actor, keyId: string): Promise<Date> {
-    const deletedAt = await this.#update(actor, keyId, (ring, now) => planDeletion(ring, keyId, { now }))
+    const deletedAt = await this.#change(actor, webKeyResource(keyId), (ring, now) =>
+      planDeletion(ring, keyId, { now }),
+    )
     this.#options.log.info({ keyId }, 'web key deleted')
     return deletedAt
   }
 
   /** Deletes a key that is not active and returns when; undefined if there is no such key. */
   async discard(actor: Actor, keyId: string): Promise<Date | undefined> {
-    const deletedAt = await this.#update(actor, keyId, (ring, now) => planDiscard(ring, keyId, { now }))
+    const deletedAt = await this.#change(actor, webKeyResource(keyId), (ring, now) => planDiscard(ring, keyId, { now }))
     if (deletedAt !== undefined) this.#options.log.info({ keyId }, 'web key deleted')
     return deletedAt
+  }
+
+  /** Rotates out of turn: at once if the standby is known everywhere, or as soon as it is. */
+  async rotate(actor: Actor): Promise<RequestedRotation> {
+    const { decryptability, limits, log } = this.#options
+    const { undecryptable, sealed } = await decryptability.checkInitialKeys()
+    const decide = (ring: KeyRing, now: Date, rotation: Rotation): KeyChange<RequestedRotation> => {
+      const plan = planRequestedRotation(rotation, ring, { now, limits, undecryptable })
+      const { done, key } = plan.result
+      return done && key !== undefined ? { ...plan, resource: webKeyResource(key.keyId) } : plan
+    }
+    const result = await this.#change(actor, WEB_KEYS, decide, sealed)
+    const { done, doneAt, key } = result
+    log.info({ done, doneAt, keyId: key?.keyId }, 'a rotation of web keys was asked for')
+    return result
+  }
+
+  /**
+   * Stops trusting a key at once. It is idempotent: for a revoked key, the result is the same again.
+   *
+   * If a new key has to take over, its generation neither waits behind `CreateWebKey` nor needs room in the key ring.
+   */
+  async revoke(actor: Actor, keyId: string): Promise<Revocation> {
+    const { replica, decryptability } = this.#options
+    const { undecryptable } = await decryptability.checkInitialKeys()
+    const revocation = await this.#revoke(actor, keyId, { undecryptable, replacement: undefined }).catch((error) =>
+      this.#revocationBefore(keyId, error),
+    )
+    await replica.refreshAfterWrite()
+    return revocation
+  }
+
+  async policy(): Promise<RotationPolicy> {
+    return (await this.#options.reader.load()).rotation.policy
+  }
+
+  /**
+   * Changes the policy. An algorithm that no key of the ring has is warned about when it is set, and when rotation is switched on.
+   * @throws {DomainError} `rotation_policy_invalid`.
+   */
+  async changePolicy(actor: Actor, changes: Partial<RotationPolicy>): Promise<ChangedPolicy> {
+    const { limits, log } = this.#options
+    const result = await this.#change(actor, ROTATION_POLICY, (ring, _now, rotation) => {
+      const { policy: before } = rotation
+      const result = planPolicy(before, changes, { ring, limits })
+      const { policy } = result
+      return { steps: [], rotation: policy === before ? rotation : { ...rotation, policy }, result }
+    })
+    log.info({ policy: result.policy }, 'the rotation policy was changed')
+    if (result.warnings.length > 0)
+      log.warn(
+        { warnings: result.warnings },
+        'the rotation policy makes web keys of an algorithm that there is none of',
+      )
+    return result
+  }
+
+  /**
+   * The steps that follow if no administrator interferes, in order.
+   * @param changes Settings of the policy to plan with, as `changePolicy` would set them. Nothing is stored.
+   * @throws {DomainError} `rotation_policy_invalid`.
+   */
+  async schedule(count: number, changes: Partial<RotationPolicy> = {}): Promise<Schedule> {
+    const { reader, limits, now } = this.#options
+    const { ring, rotation } = await reader.load()
+    const { policy, warnings } = planPolicy(rotation.policy, changes, { ring, limits })
+    return { steps: schedule({ ...rotation, policy }, ring, { now: now(), limits, count }), warnings }
   }
 
   /** The key is there, so a failure is only logged. The rotator of some replica does it within seconds. */
@@ -127,10 +223,59 @@ export class WebKeys {
     return published
   }
 
-  async #update<T>(actor: Actor, keyId: string, decide: (ring: KeyRing, now: Date) => KeyRingChange<T>): Promise<T> {
+  async #revoke(
+    actor: Actor,
+    keyId: string,
+    options: Pick<RevocationOptions, 'undecryptable' | 'replacement'>,
+  ): Promise<Revocation> {
+    const { store, generator, limits, log } = this.#options
+    const { jwksMaxAgeSeconds } = limits
+    const { result, rotation } = await store.update(
+      { ...actor, resource: webKeyResource(keyId) },
+      (ring, now, { policy: { config } }) =>
+        planRevocation(ring, keyId, { ...options, now, jwksMaxAgeSeconds, config }) ?? { steps: [], result: undefined },
+    )
+    if (result === undefined) {
+      // Keys are never generated under the lock, and a replacement is rarely needed.
+      const replacement = await generator.generate(rotation.policy.config, 'high')
+      return this.#revoke(actor, keyId, { ...options, replacement })
+    }
+    const { active, trustedUntil } = result
+    log.warn({ keyId, activeKeyId: active?.keyId, trustedUntil }, 'web key revoked')
+    return result
+  }
+
+  /** What an earlier revocation of the key has led to. @throws {Error} that of this one, if there was none. */
+  async #revocationBefore(keyId: string, error: unknown): Promise<Revocation> {
+    const { store, limits } = this.#options
+    const isGone = error instanceof DomainError && error.code === 'web_key_not_found'
+    const key = isGone ? await store.findRevoked(keyId) : undefined
+    if (key === undefined) throw error
+    return revocationOf(key, { ring: await this.list(), jwksMaxAgeSeconds: limits.jwksMaxAgeSeconds })
+  }
+
+  /** @param sealed Sealed private keys by key id, with that of the key that becomes active. */
+  async #change<T>(
+    actor: Actor,
+    resource: string,
+    decide: (ring: KeyRing, now: Date, rotation: Rotation) => KeyChange<T>,
+    sealed?: ReadonlyMap<string, string>,
+  ): Promise<T> {
     const { store, replica } = this.#options
-    const change = await store.update({ ...actor, resource: webKeyResource(keyId) }, decide)
-    await replica.takeOverOwnChange(change)
+    const change = await store.update({ ...actor, resource }, decide)
+    await replica.takeOverOwnChange(change, sealed)
     return change.result
   }
+}
+
+/** @throws {DomainError} `rotation_policy_invalid`. */
+function planPolicy(
+  before: RotationPolicy,
+  changes: Partial<RotationPolicy>,
+  { ring, limits }: { readonly ring: KeyRing; readonly limits: RotationLimits },
+): ChangedPolicy {
+  const policy = changed(before, changes)
+  assertPolicy(policy, limits, before)
+  const decidesAlgorithm = changes.config !== undefined || (policy.enabled && !before.enabled)
+  return { policy, warnings: decidesAlgorithm ? algorithmWarnings(algorithmOf(policy.config), ring) : [] }
 }

@@ -3,7 +3,6 @@ import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import { WebKeyState } from '../../../gen/iam/webkey/v2/web_key_pb.js'
 import type { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
-import type { KeyRotation } from '../../app/keys/key-rotation.ts'
 import type { WebKeys } from '../../app/keys/web-keys.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { actorOf } from '../authorization/actor.ts'
@@ -19,7 +18,7 @@ import {
 
 const DEFAULT_STEPS = 10
 
-export function webKeyService(webKeys: WebKeys, rotation: KeyRotation): ServiceImpl<typeof WebKeyService> {
+export function webKeyService(webKeys: WebKeys): ServiceImpl<typeof WebKeyService> {
   return {
     async createWebKey(req, context) {
       const { key, warnings } = await webKeys.create(actorOf(context), toWebKeyConfig(req.config), context.signal)
@@ -33,7 +32,7 @@ export function webKeyService(webKeys: WebKeys, rotation: KeyRotation): ServiceI
     },
 
     async getWebKey({ keyId }) {
-      const key = await rotation.find(keyId)
+      const key = await webKeys.find(keyId)
       if (key === undefined) {
         throw new DomainError('web_key_not_found', `there is no web key ${JSON.stringify(keyId)}`, {
           metadata: { key_id: keyId },
@@ -43,7 +42,7 @@ export function webKeyService(webKeys: WebKeys, rotation: KeyRotation): ServiceI
     },
 
     async listWebKeys({ states }) {
-      const revoked = states.includes(WebKeyState.REVOKED) ? await rotation.listRevoked() : []
+      const revoked = states.includes(WebKeyState.REVOKED) ? await webKeys.listRevoked() : []
       const keys = [...(await webKeys.list()), ...revoked].filter((key) => isListed(key, states))
       return { webKeys: keys.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime()).map(fromWebKey) }
     },
@@ -53,7 +52,7 @@ export function webKeyService(webKeys: WebKeys, rotation: KeyRotation): ServiceI
     },
 
     async rotateWebKey(_req, context) {
-      const { done, doneAt, key } = await rotation.rotate(actorOf(context))
+      const { done, doneAt, key } = await webKeys.rotate(actorOf(context))
       return {
         done,
         rotationDate: timestampFromDate(doneAt),
@@ -62,7 +61,7 @@ export function webKeyService(webKeys: WebKeys, rotation: KeyRotation): ServiceI
     },
 
     async revokeWebKey(req, context) {
-      const { key, active, trustedUntil } = await rotation.revoke(actorOf(context), req.keyId)
+      const { key, active, trustedUntil } = await webKeys.revoke(actorOf(context), req.keyId)
       return {
         webKey: fromWebKey(key),
         ...(active === undefined ? {} : { activeWebKey: fromWebKey(active) }),
@@ -71,11 +70,11 @@ export function webKeyService(webKeys: WebKeys, rotation: KeyRotation): ServiceI
     },
 
     async getRotationPolicy() {
-      return { policy: fromPolicy(await rotation.policy()) }
+      return { policy: fromPolicy(await webKeys.policy()) }
     },
 
     async updateRotationPolicy({ policy, updateMask }, context) {
-      const changed = await rotation.changePolicy(actorOf(context), toPolicyChanges(policy, updateMask))
+      const changed = await webKeys.changePolicy(actorOf(context), toPolicyChanges(policy, updateMask))
       sendWarnings(context, changed.warnings)
       return { policy: fromPolicy(changed.policy), warnings: [...changed.warnings] }
     },
@@ -83,7 +82,7 @@ export function webKeyService(webKeys: WebKeys, rotation: KeyRotation): ServiceI
     async getRotationSchedule({ count, policy, updateMask }) {
       const isPreview = policy !== undefined || updateMask !== undefined
       const changes = isPreview ? toPolicyChanges(policy, updateMask) : {}
-      const { steps, warnings } = await rotation.schedule(count === 0 ? DEFAULT_STEPS : count, changes)
+      const { steps, warnings } = await webKeys.schedule(count === 0 ? DEFAULT_STEPS : count, changes)
       return { steps: steps.map(fromPlannedStep), warnings: [...warnings] }
     },
   }
