@@ -39,7 +39,7 @@ import { type KeyDevice, startKeyDevice } from './device-signer.ts'
 const ISSUER = 'http://localhost:1'
 const KEY_SET = '/jwks'
 const log = createRecordingLog()
-const { clientSecrets: secrets } = TEST_INTEGRITY.secrets
+const { clientSecrets } = TEST_INTEGRITY.secrets
 
 let device: KeyDevice
 let database: Database
@@ -87,11 +87,8 @@ beforeAll(async () => {
     acceptsZitadelScopes: false,
     tokenLifetimeSeconds: 60,
     now: systemTime,
-    directory: {
-      recallServiceUser: (userId) => replica.identities.recall(userId),
-      readServiceUser: (userId) => replica.identities.read(userId),
-      secrets,
-    },
+    replica,
+    clientSecrets,
     introspection: { introspect: async () => undefined },
     revocations: { revoke: async () => {} },
     federation: NO_FEDERATION,

@@ -3,9 +3,4 @@
  */
 export const NO_FEDERATION = {
   verify: async () => ({ kind: 'refused', reason: 'no issuer is trusted' }) as const,
-  trustedIssuers: () => [],
-  confirm: async () => {},
-  wantKeys: () => {},
-  recallUsers: () => undefined,
-  readUsers: async () => [],
 }

@@ -6,12 +6,12 @@ import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { errors } from 'oidc-provider'
 import type { Attempt, AttemptLimiter } from '../../app/access/attempt-limiter.ts'
-import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
+import type { LiveIdentities } from '../../app/identities/live-identities.ts'
+import type { Replica } from '../../app/replica/replica.ts'
 import { provedCertificate } from '../../domain/identities/client-certificate.ts'
 import { formatClientId, splitClientId } from '../../domain/identities/client-id.ts'
 import { liveCredentials } from '../../domain/identities/credential.ts'
-import { type FederatedSubject, type FederatedToken, identityOf } from '../../domain/identities/federated-identity.ts'
-import type { ServiceUser } from '../../domain/identities/service-user.ts'
+import { type FederatedToken, identityOf } from '../../domain/identities/federated-identity.ts'
 import type { Secrets } from '../../domain/integrity.ts'
 import type { FederatedTokenVerifier, FederatedVerification } from '../../domain/ports/federation.ts'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
@@ -20,29 +20,16 @@ import { tooManyFailures } from '../requests/answers.ts'
 import { ClaimedUser } from './claimed-user.ts'
 import type { FederatedAssertion, PresentedCredential } from './presented-credential.ts'
 
-export interface ClientDirectory {
-  /** A service user from memory. Undefined: it is not in memory, but may exist. */
-  recallServiceUser(userId: string): ServiceUser | undefined
-  /** A service user as the database has it now. @throws {DomainError} `storage_unavailable`. */
-  readServiceUser(userId: string): Promise<ServiceUser | undefined>
-  readonly secrets: Secrets
-}
-
-export interface Federation extends FederatedTokenVerifier {
-  trustedIssuers(): readonly TrustedIssuer[]
-  /** Brings them up to date. @throws {DomainError} `storage_unavailable`. */
-  confirm(): Promise<void>
-  /** The ids of the users whom a subject names, from memory. Undefined: they are not in memory. */
-  recallUsers(subject: FederatedSubject): readonly string[] | undefined
-  /** The same as the database has them now. @throws {DomainError} `storage_unavailable`. */
-  readUsers(subject: FederatedSubject): Promise<readonly string[]>
+type KnownState = Pick<Replica, 'trustedIssuers' | 'confirm'> & {
+  readonly identities: Pick<LiveIdentities, 'recall' | 'read' | 'recallSubject' | 'readSubject'>
 }
 
 export interface ClientAuthenticationOptions {
   /** The issuer of this service, which is the audience of federated identities that name none. */
   readonly issuer: string
-  readonly directory: ClientDirectory
-  readonly federation: Federation
+  readonly replica: KnownState
+  readonly clientSecrets: Secrets
+  readonly federation: FederatedTokenVerifier
   /** Undefined: certificates of clients do not count (RFC 8705). */
   readonly certificates?: ClientCertificateVerifier
   readonly attempts: AttemptLimiter
@@ -75,7 +62,7 @@ export async function findClient(
   if (presented.kind !== 'federated')
     return { clientId: presented.clientId, attempt, claimed: await findUser(presented.clientId, attempt, options) }
 
-  const verified = await verifyFederated(presented.assertion, options.federation)
+  const verified = await verifyFederated(presented.assertion, options)
   if (verified.kind === 'refused') contexts.explained(req, verified.reason)
   // Without a client id, the assertion decides who the client is.
   const clientId = presented.clientId ?? (await clientNamedBy(verified, presented.assertion, options)) ?? ''
@@ -98,7 +85,7 @@ export async function proveClient(
   // Another replica may have changed the user a moment ago.
   if (verified?.kind === 'verified') {
     // Like the denial of a JWT that is not believed, and so in the same time: that would tell which issuers are trusted.
-    await Promise.all([claimed.confirm(), options.federation.confirm()])
+    await Promise.all([claimed.confirm(), options.replica.confirm()])
     if (prove()) return
     options.contexts.explained(req, UNFIT)
   } else if (!claimed.isConfirmed) {
@@ -109,12 +96,15 @@ export async function proveClient(
 }
 
 /** A JWT is refused by the issuers as they are stored, because another replica may have changed them a moment ago (decision 12). */
-async function verifyFederated(assertion: FederatedAssertion, federation: Federation): Promise<FederatedVerification> {
-  const known = federation.trustedIssuers()
+async function verifyFederated(
+  assertion: FederatedAssertion,
+  { federation, replica }: ClientAuthenticationOptions,
+): Promise<FederatedVerification> {
+  const known = replica.trustedIssuers()
   const verified = await federation.verify(assertion, known)
   if (verified.kind === 'verified') return verified
-  await federation.confirm()
-  const confirmed = federation.trustedIssuers()
+  await replica.confirm()
+  const confirmed = replica.trustedIssuers()
   return confirmed === known ? verified : await federation.verify(assertion, confirmed)
 }
 
@@ -122,17 +112,17 @@ async function verifyFederated(assertion: FederatedAssertion, federation: Federa
 async function clientNamedBy(
   verified: FederatedVerification,
   { spiffeId }: FederatedAssertion,
-  { federation, directory, issuer }: ClientAuthenticationOptions,
+  { replica: { identities }, issuer }: ClientAuthenticationOptions,
 ): Promise<string | undefined> {
   if (verified.kind === 'refused') return undefined
   const { token } = verified
   if (spiffeId !== undefined && spiffeId !== token.subject) return undefined
-  const known = federation.recallUsers(token)
-  const user = known?.length === 1 ? directory.recallServiceUser(known[0] ?? '') : undefined
+  const known = identities.recallSubject(token)
+  const user = known?.length === 1 ? identities.recall(known[0] ?? '') : undefined
   if (user !== undefined && identityOf(user, token, issuer) !== undefined) return formatClientId(user)
-  const [userId, ...others] = await federation.readUsers(token)
+  const [userId, ...others] = await identities.readSubject(token)
   if (userId === undefined || others.length > 0) return undefined
-  const found = directory.recallServiceUser(userId) ?? (await directory.readServiceUser(userId))
+  const found = identities.recall(userId) ?? (await identities.read(userId))
   return found === undefined ? undefined : formatClientId(found)
 }
 
@@ -143,15 +133,15 @@ function identify(req: IncomingMessage, clientId: string, contexts: RequestConte
 async function findUser(
   clientId: string,
   attempt: Attempt,
-  { directory, attempts }: ClientAuthenticationOptions,
+  { replica: { identities }, attempts }: ClientAuthenticationOptions,
 ): Promise<ClaimedUser> {
   const parts = splitClientId(clientId)
   if (parts === undefined) return new ClaimedUser('', undefined, null)
   const { userId, projectName } = parts
-  const inMemory = directory.recallServiceUser(userId)
+  const inMemory = identities.recall(userId)
   const claimed = new ClaimedUser(projectName, inMemory, async () => {
     try {
-      return await directory.readServiceUser(userId)
+      return await identities.read(userId)
     } catch (error) {
       // An attempt that fails for lack of the database counts, so that an outage allows no guessing.
       attempts.leaveOpen(attempt)
@@ -166,7 +156,7 @@ async function findUser(
 function proveSecret(
   claimed: ClaimedUser,
   secret: string,
-  { directory: { secrets }, now }: Pick<ClientAuthenticationOptions, 'directory' | 'now'>,
+  { clientSecrets: secrets, now }: Pick<ClientAuthenticationOptions, 'clientSecrets' | 'now'>,
 ): boolean {
   const { user } = claimed
   const live = user === undefined ? [] : liveCredentials(user, 'client_secret', now())

@@ -87,16 +87,22 @@ export async function startTokenServer(options: TokenServerOptions) {
     assertionAudience: 'issuer',
     acceptsZitadelScopes: false,
     now,
-    directory: {
-      secrets,
-      recallServiceUser: (userId) => (answers === 'from memory' ? users.get(userId) : undefined),
-      readServiceUser: async (userId) => {
-        lookUps += 1
-        await held
-        if (failure !== undefined) throw failure
-        return users.get(userId)
+    replica: {
+      trustedIssuers: () => [],
+      confirm: async () => {},
+      identities: {
+        recall: (userId) => (answers === 'from memory' ? users.get(userId) : undefined),
+        read: async (userId) => {
+          lookUps += 1
+          await held
+          if (failure !== undefined) throw failure
+          return users.get(userId)
+        },
+        recallSubject: () => undefined,
+        readSubject: async () => [],
       },
     },
+    clientSecrets: secrets,
     introspection: { introspect: async () => undefined },
     revocations: { revoke: async () => {} },
     federation: NO_FEDERATION,
