@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import type { RoleRule } from '../domain/console/person.ts'
+import { messageOf } from '../domain/errors.ts'
 import { INSTANCE_ROLE_NAMES } from '../domain/identities/permission.ts'
 import { parseBaseUrl } from './base-url.ts'
 
@@ -18,7 +19,7 @@ export function parsed<T>(parse: (text: string) => T) {
     try {
       return parse(text)
     } catch (error) {
-      context.addIssue({ code: 'custom', message: error instanceof Error ? error.message : String(error) })
+      context.addIssue({ code: 'custom', message: messageOf(error) })
       return z.NEVER
     }
   })

@@ -5,6 +5,7 @@
  * one has not signed.
  */
 import { type KeyObject, X509Certificate } from 'node:crypto'
+import { messageOf } from '../domain/errors.ts'
 import type { VerifiedCertificate } from '../domain/identities/client-certificate.ts'
 import type { PresentedCertificate } from '../domain/identities/token-binding.ts'
 import type { ClientCertificateVerifier } from '../domain/ports/verification.ts'
@@ -55,7 +56,7 @@ export function parseAuthorities(pem: string): readonly CertificateContent[] {
       assertAuthority(content)
       return content
     } catch (error) {
-      throw new Error(`certificate ${i + 1}: ${reasonOf(error)}`, { cause: error })
+      throw new Error(`certificate ${i + 1}: ${messageOf(error)}`, { cause: error })
     }
   })
   if (authorities.length === 0) throw new Error('there is no certificate in it')
@@ -93,7 +94,7 @@ function verify(
     const { subject, dnsNames, uris } = content
     return { thumbprint, isUsable, names: { subject, dnsNames, uris }, problem: null }
   } catch (error) {
-    return { thumbprint, isUsable, names: null, problem: reasonOf(error) }
+    return { thumbprint, isUsable, names: null, problem: messageOf(error) }
   }
 }
 
@@ -168,8 +169,4 @@ function has(keyUsage: Buffer, bit: number): boolean {
 
 function isValidAt({ validFromDate, validToDate }: X509Certificate, now: Date): boolean {
   return validFromDate <= now && now <= validToDate
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -189,3 +189,8 @@ export class UnreadableRow extends Error {
     this.id = row.id
   }
 }
+
+/** What was thrown, in words. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

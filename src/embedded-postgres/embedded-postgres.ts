@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { messageOf } from '../domain/errors.ts'
 import { LogThrottle } from '../domain/log-throttle.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { backoffMillis } from '../domain/time.ts'
@@ -59,7 +60,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   } catch (cause) {
     lock.release()
     signal?.throwIfAborted()
-    throw new Error(`the embedded database in ${dataDir} cannot be started: ${reasonOf(cause)}`, { cause })
+    throw new Error(`the embedded database in ${dataDir} cannot be started: ${messageOf(cause)}`, { cause })
   }
 }
 
@@ -117,14 +118,10 @@ class Supervisor {
       if (signal.aborted) return
       startedAt = performance.now()
       server = await this.#launch().catch((error: unknown) => {
-        if (!signal.aborted) log.warn({ reason: reasonOf(error) }, 'the embedded PostgreSQL does not start')
+        if (!signal.aborted) log.warn({ reason: messageOf(error) }, 'the embedded PostgreSQL does not start')
         return undefined
       })
       if (server !== undefined) log.info({}, 'the embedded PostgreSQL runs again')
     }
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -10,6 +10,7 @@ import { randomUUID } from 'node:crypto'
 import { chmod, cp, lstat, mkdir, readdir, readFile, realpath, rename, rm, stat, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
+import { messageOf } from '../domain/errors.ts'
 import type { ServerUser } from './server-user.ts'
 
 /** The major version of PostgreSQL that the packages have, as in the file PG_VERSION of a database folder. */
@@ -98,10 +99,9 @@ export async function reachablePrograms(programs: Programs, user: ServerUser | n
     if (user === null || (await canEnter(user, copy))) return copy
     throw new Error('that user cannot enter it either')
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
     const advice =
       'let npm run install scripts, install Keyturn where every user can read it, or run it as another user'
-    throw new Error(`${problem}, and there can be no copy in ${copy} (${reason}): ${advice}`, { cause })
+    throw new Error(`${problem}, and there can be no copy in ${copy} (${messageOf(cause)}): ${advice}`, { cause })
   }
 }
 

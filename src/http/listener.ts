@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import { type AddressInfo, isIP } from 'node:net'
+import { messageOf } from '../domain/errors.ts'
 import { setHeaders } from '../domain/http-headers.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { Connections } from './connections/connections.ts'
@@ -108,7 +109,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     await once(server, 'listening')
   } catch (error) {
     unwatch()
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new Error(`cannot listen on ${host} port ${port}: ${reason}: choose another with --listen`, { cause: error })
   }
 

@@ -5,6 +5,7 @@
  */
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { messageOf } from '../domain/errors.ts'
 import { isUrl, textMembers } from './credentials-file.ts'
 import { removeDrafts, replaceDurably } from './durable-file.ts'
 
@@ -109,8 +110,8 @@ export class Contexts {
       await mkdir(this.#folder, { recursive: true, mode: 0o700 })
       await replaceDurably(path, text)
     } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause)
       const folder = dirname(this.#folder)
+      const reason = messageOf(cause)
       throw new Error(`cannot write ${path}: ${reason}: make ${folder} writable, or choose XDG_CONFIG_HOME`, { cause })
     }
   }

@@ -1,7 +1,7 @@
 /** The file with an administrator's credentials: written by the server and by `recover`, read by the command line. */
 import { type FileHandle, lstat, mkdir, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { DomainError } from '../domain/errors.ts'
+import { DomainError, messageOf } from '../domain/errors.ts'
 import { type Draft, writeDraft } from './durable-file.ts'
 
 export interface Credentials {
@@ -53,7 +53,7 @@ export function credentialsFile(options: CredentialsFileOptions): CredentialsFil
         await change()
       } catch (error) {
         if (mayBeStored(error))
-          throw new Error(`${reasonOf(error)}; then its credentials are in ${draft.path}`, { cause: error })
+          throw new Error(`${messageOf(error)}; then its credentials are in ${draft.path}`, { cause: error })
         await draft.discard()
         throw error
       }
@@ -64,7 +64,7 @@ export function credentialsFile(options: CredentialsFileOptions): CredentialsFil
       } catch (error) {
         // They may work, and there is no other copy.
         const place = `${draft.path}, or in ${path} if the renaming was not confirmed`
-        throw new Error(`the credentials are in ${place}: ${reasonOf(error)}`, { cause: error })
+        throw new Error(`the credentials are in ${place}: ${messageOf(error)}`, { cause: error })
       }
     },
   }
@@ -77,7 +77,7 @@ async function prepare(path: string, text: string): Promise<Draft> {
     return await writeDraft(path, text)
   } catch (error) {
     throw new Error(
-      `cannot write the credentials file ${path}: ${reasonOf(error)}: choose another with --credentials or KEYTURN_CREDENTIALS`,
+      `cannot write the credentials file ${path}: ${messageOf(error)}: choose another with --credentials or KEYTURN_CREDENTIALS`,
       { cause: error },
     )
   }
@@ -85,10 +85,6 @@ async function prepare(path: string, text: string): Promise<Draft> {
 
 function mayBeStored(error: unknown): boolean {
   return error instanceof DomainError && error.code === 'change_outcome_unknown'
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 /**

@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Config, MASTER_KEY_FILE } from '../config/config.ts'
 import { generateMasterKey, type MasterKeys, parseMasterKeys } from '../crypto/master-keys.ts'
+import { messageOf } from '../domain/errors.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { removeDrafts, replaceDurably } from './durable-file.ts'
 
@@ -93,8 +94,7 @@ function from(place: string, read: (options: LoadOptions) => Promise<string>): M
       try {
         return parseMasterKeys((await read(options)).trim())
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error)
-        throw new Error(`cannot read master keys from ${place}: ${reason}`, { cause: error })
+        throw new Error(`cannot read master keys from ${place}: ${messageOf(error)}`, { cause: error })
       }
     },
   }

@@ -3,6 +3,8 @@
  *
  * It has the methods of `AsyncDisposableStack`, which Node.js 22 lacks.
  */
+import { messageOf } from '../domain/errors.ts'
+
 export class CleanupStack {
   readonly #callbacks: (() => Promise<void> | void)[] = []
   #disposing: Promise<void> | undefined
@@ -50,8 +52,4 @@ export async function withCleanup<T>(use: (stack: CleanupStack) => Promise<T>): 
   }
   if (outcome.status === 'fulfilled') throw cleanup.reason
   throw new AggregateError([outcome.reason, cleanup.reason], messageOf(outcome.reason))
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

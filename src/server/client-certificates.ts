@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { Config } from '../config/config.ts'
 import type { CertificateContent } from '../crypto/certificate-content.ts'
 import { createClientCertificateVerifier, parseAuthorities } from '../crypto/client-certificate.ts'
+import { messageOf } from '../domain/errors.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import type { ClientCertificateVerifier } from '../domain/ports/verification.ts'
 import { createHeaderReader } from '../http/requests/certificate-headers.ts'
@@ -64,7 +65,6 @@ export async function readAuthorities(caFile: string): Promise<readonly Certific
   try {
     return parseAuthorities(await readFile(caFile, 'utf8'))
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new Error(`cannot use KEYTURN_MTLS_CA_FILE ${caFile}: ${reason}`, { cause: error })
+    throw new Error(`cannot use KEYTURN_MTLS_CA_FILE ${caFile}: ${messageOf(error)}`, { cause: error })
   }
 }

@@ -11,6 +11,7 @@ import { generateIntegrity, openIntegrity } from '../crypto/integrity-key.ts'
 import { createKeyPairGenerator } from '../crypto/key-pair.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
 import { createKeySealer, type KeySealer } from '../crypto/sealed-key.ts'
+import { messageOf } from '../domain/errors.ts'
 import type { Integrity } from '../domain/integrity.ts'
 import type { KeyPairGenerator } from '../domain/ports/keys.ts'
 import type { Log } from '../domain/ports/runtime.ts'
@@ -109,8 +110,7 @@ export async function loadIntegrity(database: Database, masterKeys: MasterKeys):
   try {
     return await openIntegrity(sealed, masterKeys)
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
     const advice = 'KEYTURN_MASTER_KEYS must have the one that sealed it; in an embedded setup, restore master.key'
-    throw new Error(`${reason} (${advice})`, { cause })
+    throw new Error(`${messageOf(cause)} (${advice})`, { cause })
   }
 }

@@ -6,6 +6,7 @@
  */
 
 import { INTEGRITY_KEY, webhookResource, webKeyResource } from '../../domain/audit-resources.ts'
+import { messageOf } from '../../domain/errors.ts'
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import type { KeyResealer, SealedKey, SealedKeyStore } from '../../domain/keys/sealed-keys.ts'
 
@@ -90,7 +91,7 @@ export async function lookAtMasterKeys({ store, resealer }: ResealOptions): Prom
     const masterKeyId = resealer.masterKeyOf(key.sealed)
     counts.set(masterKeyId, (counts.get(masterKeyId) ?? 0) + 1)
     await resealer.assertOpens(key).catch((error: unknown) => {
-      lost.push({ key, reason: error instanceof Error ? error.message : String(error) })
+      lost.push({ key, reason: messageOf(error) })
     })
   }
   const configured = (id: string | null) => {

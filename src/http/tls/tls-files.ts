@@ -6,6 +6,7 @@ import { X509Certificate } from 'node:crypto'
 import { unwatchFile, watchFile } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
+import { messageOf } from '../../domain/errors.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 
 export interface TlsFiles {
@@ -46,7 +47,7 @@ export async function readCertificate({ certFile, keyFile, clientCaFile }: TlsFi
     certificate = { cert, key, ciphers: CIPHERS, minVersion: 'TLSv1.2' }
     createSecureContext(certificate)
   } catch (error) {
-    throw new Error(`cannot use the certificate ${certFile} with the key ${keyFile}: ${reasonOf(error)}`, {
+    throw new Error(`cannot use the certificate ${certFile} with the key ${keyFile}: ${messageOf(error)}`, {
       cause: error,
     })
   }
@@ -82,12 +83,8 @@ async function readAuthorities(clientCaFile: string): Promise<Buffer> {
     if (authoritiesIn(ca).size === 0) throw new Error('there is no certificate in it')
     return ca
   } catch (error) {
-    throw new Error(`cannot use the client CA ${clientCaFile}: ${reasonOf(error)}`, { cause: error })
+    throw new Error(`cannot use the client CA ${clientCaFile}: ${messageOf(error)}`, { cause: error })
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 /** How often the files are polled, in milliseconds. File events do not work on mounted secrets. */

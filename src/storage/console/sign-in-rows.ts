@@ -8,6 +8,7 @@ import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { ReadAt } from '../../domain/ports/console.ts'
 import { CLOCK } from '../schema/clock.ts'
 import { difference } from '../schema/difference.ts'
+import { readRow } from '../schema/read-row.ts'
 import type { Tables } from '../schema/tables.ts'
 
 /** All links and sessions with their users, and one user more. @throws {UnreadableRow} if the MAC of a link is wrong. */
@@ -109,7 +110,8 @@ export async function deleteSignInsOf(trx: Transaction<Tables>, userIds: readonl
 }
 
 function toLink(row: Selectable<Tables['sign_in_links']>, macs: PublicKeyMacs): SignInLink {
-  return refusing('', 'a sign-in link', () => {
+  // Its hash is the only name that it has.
+  return readRow('sign_in_link', '', 'a sign-in link', () => {
     const { hash, user_id: userId, creation_date: createdAt, expiration_date: expiresAt } = row
     const link = { hash, userId, origin: parseOrigin(row.origin), createdAt, expiresAt }
     macs.assert('signInLinks', link, row.mac)
@@ -129,7 +131,7 @@ function toLinkRow(link: SignInLink, macs: PublicKeyMacs) {
 }
 
 function toSession(row: Selectable<Tables['console_sessions']>, macs: PublicKeyMacs): ConsoleSession {
-  return refusing(row.session_id, `session ${row.session_id} of the console`, () => {
+  return readRow('console_session', row.session_id, `session ${row.session_id} of the console`, () => {
     const session = {
       sessionId: row.session_id,
       hash: row.hash,
@@ -162,15 +164,4 @@ function toSessionRow(session: ConsoleSession, macs: PublicKeyMacs) {
 /** The MAC of the row proves the rest. */
 function parseOrigin(json: string): SessionOrigin {
   return JSON.parse(json, (name, value) => (name === 'expiresAt' ? new Date(value) : value))
-}
-
-/** @param id Empty for a link: its hash is the only name that it has. */
-function refusing<T>(id: string, name: string, read: () => T): T {
-  try {
-    return read()
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    const kind = id === '' ? 'sign_in_link' : 'console_session'
-    throw new UnreadableRow({ kind, id }, `${name} in the database is not valid: ${reason}`, error)
-  }
 }

@@ -1,7 +1,6 @@
 /** The `FederationStore` on a database: trusted issuers, changed as a whole, and their rows. A row whose MAC is wrong is refused, never repaired. */
 import { type Selectable, sql, type Transaction } from 'kysely'
 import { changedByIssuers } from '../../domain/changes.ts'
-import { UnreadableRow } from '../../domain/errors.ts'
 import type { IssuerKeys, KeySource, TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
@@ -11,6 +10,7 @@ import { changeInstance } from '../change/instance-change.ts'
 import { toUserJwk } from '../keys/public-jwk.ts'
 import { type Database, readSnapshot } from '../postgres/database.ts'
 import { difference } from '../schema/difference.ts'
+import { readRow } from '../schema/read-row.ts'
 import type { Tables } from '../schema/tables.ts'
 
 const SOURCE_KINDS: readonly string[] = ['discovery', 'jwks_url', 'spiffe_bundle_url'] satisfies KeySource['kind'][]
@@ -50,17 +50,13 @@ export async function writeTrustedIssuers(
 }
 
 function toTrustedIssuer(row: Selectable<Tables['trusted_issuers']>, macs: PublicKeyMacs): TrustedIssuer {
-  try {
+  return readRow('trusted_issuer', row.issuer_id, `trusted issuer ${row.issuer_id}`, () => {
     const { issuer_id: issuerId, issuer, algorithms, max_lifetime: maxLifetimeSeconds } = row
     if (!algorithms.every(isAssertionAlgorithm)) throw new Error('an algorithm is not known')
     const facts = { issuerId, issuer, keys: toKeys(row), algorithms, maxLifetimeSeconds }
     macs.assert('trustedIssuers', facts, row.mac)
     return { ...facts, createdAt: row.creation_date }
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    const which = { kind: 'trusted_issuer', id: row.issuer_id } as const
-    throw new UnreadableRow(which, `trusted issuer ${row.issuer_id} in the database is not valid: ${reason}`, error)
-  }
+  })
 }
 
 function toKeys({

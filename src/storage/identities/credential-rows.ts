@@ -6,6 +6,7 @@
  */
 import { type ExpressionBuilder, type RawBuilder, sql, type Transaction } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
+import { messageOf } from '../../domain/errors.ts'
 import type { UserCredential } from '../../domain/identities/credential.ts'
 import type { FederatedSubject } from '../../domain/identities/federated-identity.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
@@ -45,8 +46,7 @@ export function toCredential(userId: string, json: CredentialJson, macs: PublicK
   try {
     macs.assert('credentials', { userId, credentialId, kind, content: content ?? '' }, toBytes(json.mac))
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new Error(`${kind} ${credentialId}: ${reason}`, { cause: error })
+    throw new Error(`${kind} ${credentialId}: ${messageOf(error)}`, { cause: error })
   }
   // The MAC proves that it is what `toRow` has written.
   return { kind, ...dates, ...JSON.parse(content ?? '') }

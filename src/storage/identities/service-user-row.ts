@@ -6,13 +6,13 @@
  */
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
-import { UnreadableRow } from '../../domain/errors.ts'
 import { isUuid } from '../../domain/identifiers.ts'
 import { parseInstanceRole } from '../../domain/identities/permission.ts'
 import { type ServiceUser, switchesOf, type UserSettings } from '../../domain/identities/service-user.ts'
 import { toTokenClaims } from '../../domain/identities/token-settings.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { managedProjectsOf, toManagedProjects } from '../change/authority-rows.ts'
+import { readRow } from '../schema/read-row.ts'
 import type { Tables } from '../schema/tables.ts'
 import { credentialsJson, toCredential } from './credential-rows.ts'
 
@@ -102,7 +102,7 @@ const NO_ENTRIES: ReadonlyMap<string, never> = new Map<string, never>()
 
 /** @throws {UnreadableRow} if the row is not valid, or the MAC of a credential is wrong; the message names it. */
 export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): ServiceUser {
-  try {
+  return readRow('service_user', row.user_id, `service user ${row.user_id}`, () => {
     const settings = row.settings as UserSettings
     return {
       userId: row.user_id,
@@ -130,11 +130,7 @@ export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): Service
         return { tokenId: token_id, expiresAt: new Date(expiration_date) }
       }),
     }
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    const which = { kind: 'service_user', id: row.user_id } as const
-    throw new UnreadableRow(which, `service user ${row.user_id} in the database is not valid: ${reason}`, error)
-  }
+  })
 }
 
 function groupByProject(rows: ServiceUserRow['project_roles']): ReadonlyMap<string, readonly string[]> {

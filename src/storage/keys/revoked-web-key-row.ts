@@ -2,9 +2,9 @@
  * The tombstone of a revoked web key, a row of `revoked_web_keys`, in both directions.
  */
 import type { Selectable, Transaction } from 'kysely'
-import { UnreadableRow } from '../../domain/errors.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { RevokedWebKey } from '../../domain/keys/web-key.ts'
+import { readRow } from '../schema/read-row.ts'
 import type { Tables } from '../schema/tables.ts'
 import { toFacts } from './web-key-row.ts'
 
@@ -38,7 +38,7 @@ export async function readRevokedWebKey(
 }
 
 function fromRevokedRow(row: Selectable<Tables['revoked_web_keys']>, macs: PublicKeyMacs): RevokedWebKey {
-  try {
+  return readRow('revoked_web_key', row.key_id, `revoked web key ${row.key_id}`, () => {
     const facts = toFacts(row)
     macs.assert('revokedWebKeys', facts, row.mac)
     return {
@@ -48,11 +48,7 @@ function fromRevokedRow(row: Selectable<Tables['revoked_web_keys']>, macs: Publi
       deactivatedAt: row.deactivation_date,
       revokedAt: row.revocation_date,
     }
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    const which = { kind: 'revoked_web_key', id: row.key_id } as const
-    throw new UnreadableRow(which, `revoked web key ${row.key_id} in the database is not valid: ${reason}`, error)
-  }
+  })
 }
 
 /** A whole row. */

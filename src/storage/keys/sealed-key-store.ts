@@ -12,8 +12,8 @@ import type { SealedKey, SealedKeyStore, SealedWebhookSecret, SealedWebKey } fro
 import { changeInstance } from '../change/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
+import { readRow } from '../schema/read-row.ts'
 import type { Tables } from '../schema/tables.ts'
-import { toUnreadableWebKey } from './web-key-row.ts'
 
 export function createSealedKeyStore(database: Database): SealedKeyStore {
   const { db } = database
@@ -68,11 +68,9 @@ function toSealedWebKey(row: {
 }): SealedWebKey[] {
   const { key_id: keyId, algorithm, sealed_private_key: sealed } = row
   if (sealed === null) return []
-  try {
-    return [{ kind: 'web_key', keyId, algorithm: parseKeyAlgorithm(algorithm), sealed }]
-  } catch (error) {
-    throw toUnreadableWebKey(keyId, error)
-  }
+  return readRow('web_key', keyId, `web key ${keyId}`, () => [
+    { kind: 'web_key', keyId, algorithm: parseKeyAlgorithm(algorithm), sealed },
+  ])
 }
 
 function selectWebhookSecrets(db: Kysely<Tables>) {

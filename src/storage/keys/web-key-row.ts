@@ -5,7 +5,6 @@
  * key and is not read here.
  */
 import { type Selectable, sql, type Transaction } from 'kysely'
-import { UnreadableRow } from '../../domain/errors.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import {
   KEY_ALGORITHMS,
@@ -15,6 +14,7 @@ import {
 } from '../../domain/keys/key-algorithm.ts'
 import type { KeyRing } from '../../domain/keys/key-ring.ts'
 import type { KeyPairFacts, WebKey, WebKeyState } from '../../domain/keys/web-key.ts'
+import { readRow } from '../schema/read-row.ts'
 import type { Tables } from '../schema/tables.ts'
 import { parsePublicJwk } from './public-jwk.ts'
 
@@ -82,7 +82,7 @@ export function toNewRow(key: WebKey, sealedPrivateKey: string, macs: PublicKeyM
 
 /** @throws {UnreadableRow} if the row is not valid, or its MAC is wrong. */
 function toWebKey(row: WebKeyRow, macs: PublicKeyMacs): WebKey {
-  try {
+  return readRow('web_key', row.key_id, `web key ${row.key_id}`, () => {
     const facts = toFacts(row)
     macs.assert('webKeys', facts, row.mac)
     const { state, activation_date: activatedAt, deactivation_date: deactivatedAt } = row
@@ -94,19 +94,7 @@ function toWebKey(row: WebKeyRow, macs: PublicKeyMacs): WebKey {
       return { ...facts, state, activatedAt, deactivatedAt, hasPrivateKey: row.has_private_key }
     }
     throw new Error(`state ${JSON.stringify(state)} does not go with its dates`)
-  } catch (error) {
-    throw toUnreadableWebKey(row.key_id, error)
-  }
-}
-
-/** Names the web key whose row is not valid. */
-export function toUnreadableWebKey(keyId: string, cause: unknown): UnreadableRow {
-  const reason = cause instanceof Error ? cause.message : String(cause)
-  return new UnreadableRow(
-    { kind: 'web_key', id: keyId },
-    `web key ${keyId} in the database is not valid: ${reason}`,
-    cause,
-  )
+  })
 }
 
 /** The facts of a published or revoked key. The MAC is not checked here. @throws {Error} */

@@ -10,6 +10,7 @@
  * `NNNN-what`, in order.
  */
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
+import { messageOf } from '../../domain/errors.ts'
 import type { Database } from '../postgres/database.ts'
 import { assertPrimary } from '../postgres/server-state.ts'
 import { errorCodeOf, INSUFFICIENT_PRIVILEGE, usingStorageWithRetries } from '../postgres/storage-errors.ts'
@@ -115,8 +116,7 @@ class MigrationFailure extends Error {
   readonly code: string
 
   constructor(migrationName: string, cause: unknown) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    super(`migration ${migrationName} failed: ${reason}`, { cause })
+    super(`migration ${migrationName} failed: ${messageOf(cause)}`, { cause })
     this.code = errorCodeOf(cause)
   }
 }

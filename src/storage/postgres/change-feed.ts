@@ -7,6 +7,7 @@
 import { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import { messageOf } from '../../domain/errors.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { ChangeFeed } from '../../domain/ports/instance.ts'
 import { backoffMillis } from '../../domain/time.ts'
@@ -153,7 +154,7 @@ async function listenUntilLost(
     const beat = () => listen().then(onHeartbeat)
     await heartbeatUntil(lost, beat, times.heartbeat ?? HEARTBEAT_MILLIS)
   } catch (error) {
-    reason ??= error instanceof Error ? error.message : String(error)
+    reason ??= messageOf(error)
   } finally {
     subscription.removeEventListener('abort', disconnect)
     disconnect()
