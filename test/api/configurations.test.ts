@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Plan } from '../../gen/iam/config/v2/plan_pb.js'
 import { ProjectMemberRole } from '../../gen/iam/project/v2/project_pb.js'
 import { type Administration, administrationOf, administrationWith, refusalOf } from '../support/administration.ts'
-import { CI_ISSUER, lineOf, nameOf, newPublicJwk, type SentConfiguration } from '../support/configurations.ts'
+import { lineOf, nameOf, newPublicJwk, type SentConfiguration } from '../support/configurations.ts'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
 
 let instance: OAuthInstance
@@ -287,7 +287,7 @@ describe('mistakes', () => {
       configuration: {
         projects: [{ name: 'Not A Name', roles: ['', 'a b'] }],
         serviceUsers: [{ project: 'x', name: 'n\0', federatedIdentities: [{ issuer: '', subject: 's' }] }],
-        trustedIssuers: [{ issuer: CI_ISSUER, maxLifetimeSeconds: 1 }],
+        trustedIssuers: [{ issuer: 'https://ci.example.com', maxLifetimeSeconds: 1 }],
       },
     })
     expect(mistakes.map(({ path, reason }) => `${path} ${reason}`).toSorted()).toEqual([

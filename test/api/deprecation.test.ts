@@ -18,7 +18,6 @@ const announced = (method: string) => ({
   sunset: expect.stringMatching(/^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/),
   link: `</${V2}/${method}>; rel="successor-version"`,
 })
-const _SILENT = { deprecation: null, sunset: null, link: null }
 
 function announcementOf(headers: Headers) {
   const [deprecation, sunset, link] = ['deprecation', 'sunset', 'link'].map((name) => headers.get(name))

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
 
 const ADDRESS = '/.well-known/openid-configuration'
-const _OTHER_ADDRESS = '/.well-known/oauth-authorization-server'
 const JWKS = '/.well-known/openid-configuration/jwks'
 const AUTHENTICATION_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'spiffe_jwt']
 const ASSERTION_ALGORITHMS = [

@@ -15,10 +15,6 @@ describeConsole('the keys in the console', (test) => {
     await dialog().getByRole('button', { name: verb }).click()
     await dialog().waitFor({ state: 'detached' })
   }
-  const _newKey = async () => {
-    const { webKey } = await test.owner.keys.createWebKey({ config: { config: { case: 'rsa', value: {} } } })
-    return webKey!.keyId
-  }
   const activeKey = async () => {
     const { webKeys } = await test.owner.keys.listWebKeys({ states: [WebKeyState.ACTIVE] })
     return webKeys[0]!.keyId

@@ -204,5 +204,5 @@ async function postWrongSecret(localAddress: string): Promise<number | undefined
 
 async function startBalancer(config?: string): Promise<void> {
   const addresses = replicas.map(({ listenUrl }) => new URL(listenUrl).host)
-  balancer = await startHaProxy(url, addresses, config === undefined ? {} : { config })
+  balancer = await startHaProxy(url, addresses, config)
 }

@@ -9,7 +9,7 @@ import { expect } from '@jest/globals'
 import { eventually } from './eventually.ts'
 
 /** The configuration that is shipped. */
-export const HAPROXY_CONFIG = join(import.meta.dirname, '../../deploy/haproxy/haproxy.cfg')
+const HAPROXY_CONFIG = join(import.meta.dirname, '../../deploy/haproxy/haproxy.cfg')
 
 const PROGRAM = ['/usr/sbin/haproxy', '/usr/local/sbin/haproxy', '/opt/homebrew/bin/haproxy'].find(existsSync)
 
@@ -18,14 +18,6 @@ const HAPROXY_PROGRAM = PROGRAM ?? ''
 
 /** Why HAProxy cannot be started; undefined if it can. */
 export const WITHOUT_HAPROXY = PROGRAM === undefined ? 'haproxy is not installed' : undefined
-
-/** How it is configured. */
-export interface HaProxyOptions {
-  /** A file. Default: the configuration that is shipped. */
-  readonly config?: string
-  /** What chooses the replica of a request. Default: the number of its requests. */
-  readonly balance?: 'client'
-}
 
 /** A running HAProxy. */
 export interface HaProxy {
@@ -38,15 +30,16 @@ export interface HaProxy {
  * Starts it at the address of `url`, and waits until it reaches a replica that is ready.
  *
  * @param replicas Addresses, `host:port`, which the configuration knows as `KEYTURN_1` and so on.
+ * @param config A file; otherwise the configuration that is shipped.
  */
 export async function startHaProxy(
   url: string,
   replicas: readonly string[],
-  { config = HAPROXY_CONFIG, balance }: HaProxyOptions = {},
+  config = HAPROXY_CONFIG,
 ): Promise<HaProxy> {
   const names = Object.fromEntries(replicas.map((address, i) => [`KEYTURN_${i + 1}`, address]))
   const child = spawn(HAPROXY_PROGRAM, ['-db', '-f', config], {
-    env: { LISTEN: new URL(url).host, ...names, ...(balance === undefined ? {} : { BALANCE: balance }) },
+    env: { LISTEN: new URL(url).host, ...names },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let log = ''

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { parse } from 'yaml'
 import { runKeyturnInProcess } from '../../support/keyturn.ts'
-import { openTerminal, rejects, type Terminal } from '../../support/terminal.ts'
+import { openTerminal, type Terminal } from '../../support/terminal.ts'
 
 let terminal: Terminal
 beforeAll(async () => {
@@ -43,15 +43,6 @@ describe('--output', () => {
       stdout: stdout.replace(/(\d+m )?\b\d+s\b/g, '').replace(/ +/g, ' '),
     })
     expect(withoutAges(named)).toEqual(withoutAges(byDefault))
-  })
-
-  it('is one of three, and is named once', async () => {
-    expect(await keyturn('keys', 'list', '--output', 'xml')).toEqual(
-      rejects("option '--output <format>' argument 'xml' is invalid. Allowed choices are table, json, yaml."),
-    )
-    expect(JSON.parse((await keyturn('keys', 'list', '--json', '--output', 'yaml')).stderr)).toEqual({
-      error: { message: "option '--json' cannot be used with option '--output <format>'", code: 'usage' },
-    })
   })
 })
 

@@ -11,7 +11,6 @@ beforeAll(async () => {
 })
 afterAll(() => terminal?.close())
 
-const _DAY = 86_400_000
 const keyturn = (...args: string[]) => terminal.run('secrets', ...args)
 const pathOf = (name: string) => join(terminal.server.dataDir, name)
 

@@ -39,14 +39,3 @@ describe('commands that work on the database', () => {
     )
   })
 })
-
-describe('keyturn config', () => {
-  it.each([
-    [{}, 'http://localhost:8080'],
-    [{ KEYTURN_LISTEN: '127.0.0.1:0' }, 'http://localhost:<port>'],
-    [{ KEYTURN_BASE_URL: 'https://tokens.example' }, 'https://tokens.example'],
-  ])('of %j prints the base URL %s', async (env, baseUrl) => {
-    const { stdout } = await runKeyturnInProcess(['config'], { KEYTURN_DATA_DIR: '/nowhere', ...env })
-    expect(stdout).toContain(`\nKEYTURN_BASE_URL=${baseUrl}\n`)
-  })
-})

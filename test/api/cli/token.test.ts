@@ -128,29 +128,6 @@ describe('a command without a server', () => {
       await new Promise((done) => other.close(done))
     }
   })
-
-  it('says so when another server answers', async () => {
-    const other: Server = createServer((_, res) => void res.end('<html>welcome</html>'))
-    await new Promise<void>((done) => other.listen(0, '127.0.0.1', done))
-    try {
-      const base_url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
-      const token_endpoint = `${base_url}/oauth/v2/token`
-      const answer = await withCredentials('other.json', {
-        base_url,
-        token_endpoint,
-        client_id: 'a@b',
-        client_secret: 's3cret',
-      })
-      expect(answer).toMatchObject({
-        code: 1,
-        stdout: '',
-        stderr: `keyturn: no token: what ${token_endpoint} answered is none; is that address another server's?\n`,
-      })
-    } finally {
-      other.closeAllConnections()
-      await new Promise((done) => other.close(done))
-    }
-  })
 })
 
 describe('a credentials file', () => {

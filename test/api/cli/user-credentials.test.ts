@@ -1,9 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
-import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { certificateOf } from '../../support/certificates.ts'
 import { openTerminal, refuses, says, type Terminal, tooLong, UUID } from '../../support/terminal.ts'
@@ -34,24 +31,6 @@ const list = (clientId: string) =>
   terminal.call<{ keys?: { keyId: string; publicJwk: string }[] }>('iam.user.v2.ServiceUserService/ListUserKeys', {
     userId: clientId.slice(0, 36),
   })
-
-/** Credentials for the server behind a proxy that records what the API receives. */
-async function recordRequests() {
-  const chunks: Buffer[] = []
-  const { hostname, port } = new URL(terminal.server.listenUrl)
-  const proxy = createServer((client) => {
-    const upstream = connect(Number(port), hostname)
-    client.on('data', (chunk) => chunks.push(chunk))
-    pipeline(client, upstream, client, () => {})
-  })
-  await once(proxy.listen(0, '127.0.0.1'), 'listening')
-  const base_url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
-  return {
-    received: () => Buffer.concat(chunks).toString(),
-    credentials: await file('recorded.json', { ...(await terminal.server.admin()), base_url }),
-    close: () => new Promise((resolve) => proxy.close(resolve)),
-  }
-}
 
 describe('keyturn users certificates', () => {
   const keyturn = (...args: string[]) => terminal.run('users', 'certificates', ...args)
@@ -118,29 +97,6 @@ describe('keyturn users keys', () => {
     expect(await keyturn('add', NOTHING, path)).toEqual(
       refuses(`${path} has a private key: nothing was sent; make a file with the public key only`),
     )
-  })
-
-  it('sends the public members only', async () => {
-    const clientId = await createUser()
-    const key = publicJwk()
-    const content = { seed: 'c2VlZA', keys: [{ ...key, kid: 'mine', alg: 'ES256', use: 'sig', seed: 'c2VlZA' }] }
-    const { received, credentials, close } = await recordRequests()
-    try {
-      await terminal.lines(
-        'users',
-        'keys',
-        'add',
-        clientId,
-        await file('set.json', content),
-        '--credentials',
-        credentials,
-      )
-    } finally {
-      await close()
-    }
-    const [, sent] = /"publicJwk":("(?:[^"\\]|\\.)*")/.exec(received())!
-    expect(JSON.parse(JSON.parse(sent!))).toEqual({ keys: [{ ...key, kid: 'mine', alg: 'ES256', use: 'sig' }] })
-    expect(received()).not.toContain('seed')
   })
 })
 

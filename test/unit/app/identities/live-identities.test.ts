@@ -34,11 +34,6 @@ class Instance implements InstanceReader {
     this.#users.set(user.userId, user)
   }
 
-  remove(userId: string): void {
-    this.#change()
-    this.#users.delete(userId)
-  }
-
   #change(): void {
     this.#changes += 1
     this.#dates.push(new Date(this.#changes))
