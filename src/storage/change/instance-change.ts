@@ -103,6 +103,15 @@ export async function changeInstance<Before, Decision extends Decided>(
   return ruling.value
 }
 
+/** The same, for what its decision results in. */
+export async function changeForResult<Before, Decision extends Decided & { readonly result: unknown }>(
+  database: Database,
+  entry: ChangeEntry | null,
+  change: Change<Before, Decision>,
+): Promise<Decision['result']> {
+  return (await changeInstance(database, entry, change)).decision.result
+}
+
 /** What the domain rules on what the transaction sees. Under the lock it stays so, and no change can take the right away. */
 async function decideOn<Before, Decision extends Decided>(
   trx: Transaction<Tables>,

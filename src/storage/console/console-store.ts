@@ -1,29 +1,25 @@
 /** The `ConsoleStore` on a database: all links and sessions are changed as a whole, which is bounded; sessions are read one by one. */
 import { sql } from 'kysely'
 import { NO_USER } from '../../domain/changes.ts'
-import { LAST_USE_SECONDS, type SignInLink, type SignIns } from '../../domain/console/sign-ins.ts'
-import type { ChangeEntry } from '../../domain/identities/authority.ts'
+import { LAST_USE_SECONDS, type SignInLink } from '../../domain/console/sign-ins.ts'
 import { assertOverInstance } from '../../domain/identities/change-rights.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
-import type { ConsoleStore, SignInsChange } from '../../domain/ports/console.ts'
-import { changeInstance } from '../change/instance-change.ts'
+import type { ConsoleStore } from '../../domain/ports/console.ts'
+import { changeForResult } from '../change/instance-change.ts'
 import { readChangeMoment } from '../change/instance-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import { CLOCK } from '../schema/clock.ts'
 import { readLink, readSession, readSessions, readSignIns, writeSignIns } from './sign-in-rows.ts'
 
-type Decide<T> = (signIns: SignIns, clock: Date) => SignInsChange<T>
-
 /** The links and sessions of a migrated database. */
 export function createConsoleStore(database: Database, macs: PublicKeyMacs): ConsoleStore {
   const { db } = database
   return {
-    change: async <T>(entry: ChangeEntry, decide: Decide<T>): Promise<T> => {
-      const { authority } = entry
-      const { decision } = await changeInstance(database, entry, {
+    change: (entry, decide) =>
+      changeForResult(database, entry, {
         // Under the lock no user is disabled or deleted before the transaction ends.
-        read: (trx) => readSignIns(trx, authority.kind === 'system' ? null : authority.userId, macs),
+        read: (trx) => readSignIns(trx, entry.authority.kind === 'system' ? null : entry.authority.userId, macs),
         decidesReach: true,
         // They begin and end by the clock.
         decide: (before, { clock }, right) => {
@@ -34,9 +30,7 @@ export function createConsoleStore(database: Database, macs: PublicKeyMacs): Con
           return { next, result, events: [...replaced, {}], changedUsers: NO_USER }
         },
         write: (trx, before, { next }) => writeSignIns(trx, [before, next], macs),
-      })
-      return decision.result
-    },
+      }),
 
     listSessions: () =>
       usingStorageWithRetries(async () => {

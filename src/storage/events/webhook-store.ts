@@ -1,12 +1,9 @@
 /** The `WebhookStore` on a database: all webhooks, changed as a whole, and the delivery of one, which is no change of the instance. */
 
 import { NO_USER } from '../../domain/changes.ts'
-import type { Webhook } from '../../domain/events/webhook.ts'
-import type { ChangeEntry } from '../../domain/identities/authority.ts'
-import type { WebhookStore, WebhooksChange } from '../../domain/ports/webhooks.ts'
-import type { ChangeMoment } from '../../domain/time.ts'
+import type { WebhookStore } from '../../domain/ports/webhooks.ts'
 import { insertAuditEvent } from '../audit/audit-event-row.ts'
-import { changeInstance } from '../change/instance-change.ts'
+import { changeForResult } from '../change/instance-change.ts'
 import { readChangeMoment } from '../change/instance-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
@@ -15,18 +12,13 @@ import { lockWebhook, lockWebhooks, readWebhooks, writeDelivery, writeWebhooks }
 export function createWebhookStore(database: Database): WebhookStore {
   const { db } = database
   return {
-    change: async <T>(
-      entry: ChangeEntry,
-      decide: (webhooks: readonly Webhook[], moment: ChangeMoment) => WebhooksChange<T>,
-    ): Promise<T> => {
-      const { decision } = await changeInstance(database, entry, {
+    change: (entry, decide) =>
+      changeForResult(database, entry, {
         // What is recorded of a delivery meanwhile would be lost.
         read: lockWebhooks,
         decide: (webhooks, moment) => ({ ...decide(webhooks, moment), changedUsers: NO_USER }),
         write: (trx, before, { next }) => writeWebhooks(trx, [before, next]),
-      })
-      return decision.result
-    },
+      }),
 
     list: () => usingStorageWithRetries(() => readWebhooks(db)),
 

@@ -2,11 +2,10 @@
 import { type Selectable, sql, type Transaction } from 'kysely'
 import { changedByIssuers } from '../../domain/changes.ts'
 import type { IssuerKeys, KeySource, TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
-import type { ChangeEntry } from '../../domain/identities/authority.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
-import type { FederationStore, IssuersChange } from '../../domain/ports/federation.ts'
-import { changeInstance } from '../change/instance-change.ts'
+import type { FederationStore } from '../../domain/ports/federation.ts'
+import { changeForResult } from '../change/instance-change.ts'
 import { toUserJwk } from '../keys/public-jwk.ts'
 import { type Database, readSnapshot } from '../postgres/database.ts'
 import { difference } from '../schema/difference.ts'
@@ -99,20 +98,15 @@ function isSourceKind(kind: string): kind is KeySource['kind'] {
 /** The trusted issuers of a migrated database. */
 export function createFederationStore(database: Database, macs: PublicKeyMacs): FederationStore {
   return {
-    change: async <T>(
-      entry: ChangeEntry,
-      decide: (issuers: readonly TrustedIssuer[], date: Date) => IssuersChange<T>,
-    ): Promise<T> => {
-      const { decision } = await changeInstance(database, entry, {
+    change: (entry, decide) =>
+      changeForResult(database, entry, {
         read: (trx) => readTrustedIssuers(trx, macs),
         decide: (before, { date }) => {
           const { next, result } = decide(before, date)
           return { next, result, changedUsers: changedByIssuers(before, next) }
         },
         write: (trx, before, { next }) => writeTrustedIssuers(trx, [before, next], macs),
-      })
-      return decision.result
-    },
+      }),
     list: () => readSnapshot(database.db, (trx) => readTrustedIssuers(trx, macs)),
   }
 }

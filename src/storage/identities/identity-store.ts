@@ -7,14 +7,12 @@ import { type Kysely, sql } from 'kysely'
 import type { ChangedUsers } from '../../domain/changes.ts'
 import { DomainError, type DomainErrorCode } from '../../domain/errors.ts'
 import { isUuid } from '../../domain/identifiers.ts'
-import type { ChangeEntry } from '../../domain/identities/authority.ts'
 import {
   assertMayChangeUser,
   assertOverInstance,
   changeableProject,
   changeableUser,
 } from '../../domain/identities/change-rights.ts'
-import type { Project } from '../../domain/identities/project.ts'
 import {
   assertOwnerLeft,
   isEnabledOwner,
@@ -22,9 +20,8 @@ import {
   settleChange,
 } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
-import type { Change, IdentityStore, Page, UserFilter } from '../../domain/ports/identities.ts'
-import type { ChangeMoment } from '../../domain/time.ts'
-import { changeInstance } from '../change/instance-change.ts'
+import type { IdentityStore, Page, UserFilter } from '../../domain/ports/identities.ts'
+import { changeForResult } from '../change/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
@@ -32,7 +29,6 @@ import { readMembers, readProject, readProjects, writeProjects } from './project
 import { writeServiceUsers } from './service-user-changes.ts'
 import { countOwnersBut, readServiceUsers, selectServiceUsers, toServiceUser } from './service-user-row.ts'
 
-type Decide<A, Moment, T> = (before: A | undefined, moment: Moment) => Change<A, T>
 type Write = () => Promise<boolean>
 
 /** What is being changed: the same constraint refuses to delete a project and to create a user. */
@@ -57,8 +53,8 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
   const { db } = database
   const reading = { db, macs }
   return {
-    changeProject: async <T>(projectId: string, entry: ChangeEntry, decide: Decide<Project, Date, T>): Promise<T> => {
-      const { decision } = await changeInstance(database, entry, {
+    changeProject: (projectId, entry, decide) =>
+      changeForResult(database, entry, {
         read: (trx) => readProject(trx, projectId),
         decidesReach: true,
         decide: (found, { date }, right) => {
@@ -73,16 +69,10 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
           if (next !== null && next.projectId !== projectId) throw new Error('the decision is about another project')
           return await refusing('project', () => writeProjects(trx, [[before, next]]))
         },
-      })
-      return decision.result
-    },
+      }),
 
-    changeUser: async <T>(
-      userId: string,
-      entry: ChangeEntry,
-      decide: Decide<ServiceUser, ChangeMoment, T>,
-    ): Promise<T> => {
-      const { decision } = await changeInstance(database, entry, {
+    changeUser: (userId, entry, decide) =>
+      changeForResult(database, entry, {
         read: (trx) => readUser({ db: trx, macs }, userId),
         decidesReach: true,
         decide: (found, moment, right) => {
@@ -101,9 +91,7 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
           }
           return await refusing('user', () => writeServiceUsers(trx, [[before, next]], macs))
         },
-      })
-      return decision.result
-    },
+      }),
 
     findProject: (projectId) => usingStorageWithRetries(() => readProject(db, projectId)),
     listProjects: (page, reach) => usingStorageWithRetries(() => readProjects(db, page, reach)),

@@ -9,7 +9,7 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import { NO_USER } from '../../domain/changes.ts'
 import { parseKeyAlgorithm } from '../../domain/keys/key-algorithm.ts'
 import type { SealedKey, SealedKeyStore, SealedWebhookSecret, SealedWebKey } from '../../domain/keys/sealed-keys.ts'
-import { changeInstance } from '../change/instance-change.ts'
+import { changeForResult } from '../change/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import { readRow } from '../schema/read-row.ts'
@@ -23,17 +23,15 @@ export function createSealedKeyStore(database: Database): SealedKeyStore {
     findInitial: () => usingStorageWithRetries(() => readInitial(db)),
     integrityKey: () => usingStorageWithRetries(() => readIntegrityKey(db)),
 
-    replace: async (key, sealed, entry) => {
-      const { decision } = await changeInstance(database, entry, {
+    replace: (key, sealed, entry) =>
+      changeForResult(database, entry, {
         read: (trx) => readOne(trx, key),
-        decide: (before) => ({ isSame: before === key.sealed, changedUsers: NO_USER }),
-        write: async (trx, _before, { isSame }) => {
+        decide: (before) => ({ result: before === key.sealed, changedUsers: NO_USER }),
+        write: async (trx, _before, { result: isSame }) => {
           if (isSame) await write(trx, key, sealed)
           return isSame
         },
-      })
-      return decision.isSame
-    },
+      }),
   }
 }
 
