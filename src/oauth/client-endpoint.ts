@@ -3,14 +3,14 @@
  *
  * Plain token requests are answered without oidc-provider, which would take most of their time (decision 9). Every refusal takes one way.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { errors } from 'oidc-provider'
 import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { SecretUses } from '../app/identities/secret-uses.ts'
 import { ANONYMOUS } from '../domain/audit.ts'
 import { userResource } from '../domain/audit-resources.ts'
-import type { HeaderList } from '../domain/http-headers.ts'
+import type { RouteHandler } from '../http/requests/router.ts'
 import { type AudienceRules, assertAssertion } from './client-authentication/assertion-rules.ts'
 import type { ClaimedUser } from './client-authentication/claimed-user.ts'
 import {
@@ -26,8 +26,6 @@ import type { ClientEndpoint } from './requests/endpoints.ts'
 import { type Form, fieldOf, readForm } from './requests/form.ts'
 import { type IssuedTokenOptions, introspect, revoke } from './requests/issued-tokens.ts'
 import { grantToken, type RequestedToken, type TokenGrantOptions } from './token/token-grants.ts'
-
-export type OAuthHandler = (req: IncomingMessage, res: ServerResponse, headers: HeaderList) => void | Promise<void>
 
 export interface ClientEndpointOptions
   extends ClientAuthenticationOptions,
@@ -69,7 +67,7 @@ export class ClientEndpoints {
   }
 
   /** The handler of `POST`. */
-  at(endpoint: ClientEndpoint): OAuthHandler {
+  at(endpoint: ClientEndpoint): RouteHandler {
     const { isFresh, signer, secretUses, now } = this.#options
     return async (req, res, headers) => {
       const progress: Progress = { startedAt: performance.now() }

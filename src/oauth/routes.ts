@@ -3,7 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { KeySnapshot } from '../app/keys/live-key-ring.ts'
 import type { HeaderList } from '../domain/http-headers.ts'
 import { isUnchanged } from '../domain/http-headers.ts'
-import { type ClientEndpointOptions, ClientEndpoints, type OAuthHandler } from './client-endpoint.ts'
+import type { RouteHandler } from '../http/requests/router.ts'
+import { type ClientEndpointOptions, ClientEndpoints } from './client-endpoint.ts'
 import { discoveryDocument, protectedResourceDocument } from './documents/discovery.ts'
 import { keySetOf, type PublishedDocument, publishDocument } from './documents/jwks.ts'
 import { send, toAnswer, unavailable } from './requests/answers.ts'
@@ -26,7 +27,7 @@ export interface OAuthOptions extends Omit<ClientEndpointOptions, 'signer'> {
  * documents, for all their addresses.
  */
 export type OAuthRoutes = Readonly<
-  Record<ClientEndpoint | (typeof DOCUMENT_PATHS)[keyof typeof DOCUMENT_PATHS], OAuthHandler>
+  Record<ClientEndpoint | (typeof DOCUMENT_PATHS)[keyof typeof DOCUMENT_PATHS], RouteHandler>
 >
 
 export interface OAuth {
@@ -44,7 +45,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
   })
   let current = serve({ ring: [], signer: null })
   const cacheControl = `public, max-age=${jwksMaxAgeSeconds}, must-revalidate`
-  const document = (pick: () => PublishedDocument): OAuthHandler => {
+  const document = (pick: () => PublishedDocument): RouteHandler => {
     return (req, res, headers) => {
       if (!isFresh()) {
         const refusal = toAnswer(unavailable(), options)

@@ -36,6 +36,7 @@ import type { InstanceOverview } from '../app/instance/instance-overview.ts'
 import type { WebKeys } from '../app/keys/web-keys.ts'
 import { SIGN_IN_PATH } from '../domain/console/sign-ins.ts'
 import type { Log, RequestContext } from '../domain/ports/runtime.ts'
+import type { Routes } from '../http/requests/router.ts'
 import { auditService } from './audit/audit-service.ts'
 import { authorize, byToken, type GateOptions, permissionOf, reauthorize } from './authorization/authorize.ts'
 import { auditRefusals } from './authorization/refusal-audit.ts'
@@ -56,7 +57,6 @@ import { ZITADEL_REST, zitadelWebKeyService } from './keys/zitadel-web-key-servi
 import { normalizeTexts } from './messages/interceptors.ts'
 import { translateErrors } from './protocol/call-context.ts'
 import { connectOptions, MAX_MESSAGE_BYTES, restRoutesOf, routesOf } from './protocol/handler-routes.ts'
-import type { RpcRoutes } from './protocol/rpc-route.ts'
 
 /** The longest message of the service of configurations, as it is sent and decompressed, in bytes. One can have thousands of users. */
 const MAX_CONFIGURATION_BYTES = 4 * 1024 * 1024
@@ -118,7 +118,7 @@ export interface RpcOptions extends ServiceParts {
 }
 
 /** Makes the handlers of all RPC services behind the gate by path. @throws {Error} if a method names no permission. */
-export function createRpcRoutes(options: RpcOptions): RpcRoutes {
+export function createRpcRoutes(options: RpcOptions): Routes {
   const { access, console, servesZitadel, requestContext } = options
   for (const method of [...SERVICES, ...ZITADEL_SERVICES].flatMap(({ methods }) => methods)) permissionOf(method)
   const routing = { requestContext, maxMessageBytes: maxBytesOf }

@@ -1,28 +1,34 @@
 /** The handler of all requests: what is behind each path, before and after the server is ready. */
-import type { IncomingMessage } from 'node:http'
 import type { Config } from '../config/config.ts'
 import { isConsolePath, SESSION_PATH } from '../domain/console/sign-ins.ts'
 import { setHeaders } from '../domain/http-headers.ts'
 import type { Log, Readiness } from '../domain/ports/runtime.ts'
 import { DEFAULT_LIMITS } from '../http/connections/limits.ts'
 import { CONSOLE_HEADER_LIST } from '../http/console/console-page.ts'
-import { READ_ONLY, RPC } from '../http/requests/cors.ts'
+import { READ_ONLY } from '../http/requests/cors.ts'
 import { type Handler, type Refuse, refuse, sendJson } from '../http/requests/exchange.ts'
 import { healthz, readyz } from '../http/requests/health.ts'
 import type { RequestContexts } from '../http/requests/request-context.ts'
-import { type Answered, createRouter, type Fallback, notFound, type Route } from '../http/requests/router.ts'
+import {
+  type Answered,
+  createRouter,
+  type Fallback,
+  notFound,
+  type Route,
+  type Routes,
+} from '../http/requests/router.ts'
 import { DOCUMENT_PATHS, OAUTH_PATHS } from '../oauth/requests/endpoints.ts'
 import type { OAuthRoutes } from '../oauth/routes.ts'
 import { isZitadelRest } from '../rpc/keys/zitadel-web-key-service.ts'
 import { connectRefusal, grpcRefusal, isGrpc } from '../rpc/protocol/http-refusals.ts'
 import { restRefusal } from '../rpc/protocol/rest.ts'
-import { type Answer, isRpc, type RpcRoutes } from '../rpc/protocol/rpc-route.ts'
+import { isRpc } from '../rpc/protocol/rpc-route.ts'
 import { createPublicRpc, type PublicRpc } from '../rpc/public/public-routes.ts'
 
 /** What is served once the server is ready. */
 export interface Services {
   readonly oauth: OAuthRoutes
-  readonly rpc: RpcRoutes
+  readonly rpc: Routes
   /** The page of the console and its files; none without a console. */
   readonly console: readonly (readonly [string, Route])[]
   readonly readiness: () => Readiness
@@ -81,7 +87,7 @@ export class Routing {
       log,
     })
     // The paths are not known yet, and clients do not retry after "not found".
-    this.#router = this.#createRouter(calls(this.#public.routes, 'localhost'), (req, res, refuse) => {
+    this.#router = this.#createRouter(this.#public.routes, (req, res, refuse) => {
       contexts.refused(req, STARTING.code)
       refuse(res, STARTING)
     })
@@ -93,8 +99,8 @@ export class Routing {
 
   readonly handle: Handler = (req, res) => this.#router(req, res)
 
-  /** Routes to the services. @param authority The host and port of the base URL. */
-  serve({ oauth, rpc, console, readiness, canAdminister }: Services, authority: string): void {
+  /** Routes to the services. */
+  serve({ oauth, rpc, console, readiness, canAdminister }: Services): void {
     this.#readiness = readiness
     this.#canAdminister = canAdminister
     const documents = Object.entries(DOCUMENT_PATHS).map(([path, name]): [string, Route] => [
@@ -107,8 +113,8 @@ export class Routing {
         [OAUTH_PATHS.introspection, { methods: { POST: oauth.introspection }, cors: null, sendsHeaders: true }],
         [OAUTH_PATHS.revocation, { methods: { POST: oauth.revocation }, cors: null, sendsHeaders: true }],
         ...documents,
-        ...calls(this.#public.routes, authority),
-        ...calls(rpc, authority),
+        ...this.#public.routes,
+        ...rpc,
         ...console,
       ],
       notFound,
@@ -132,7 +138,7 @@ export class Routing {
     this.#stopping.abort()
   }
 
-  #createRouter(routes: readonly (readonly [string, Route])[], fallback: Fallback): Handler {
+  #createRouter(routes: Iterable<readonly [string, Route]>, fallback: Fallback): Handler {
     const { config } = this.#options
     return createRouter({
       routes: new Map([
@@ -151,24 +157,4 @@ export class Routing {
       ...this.#options,
     })
   }
-}
-
-function calls(rpc: RpcRoutes, authority: string): [string, Route][] {
-  const handlerOf = (answer: Answer): Handler => {
-    return (req, res) => {
-      setAuthority(req, authority)
-      return answer(req, res)
-    }
-  }
-  return [...rpc].map(([path, { answers, anyOrigin, headers, maxBodyBytes }]) => {
-    const methods = Object.fromEntries(Object.entries(answers).map(([method, answer]) => [method, handlerOf(answer)]))
-    const limit = maxBodyBytes === undefined ? {} : { maxBodyBytes }
-    return [path, { methods, cors: anyOrigin ? RPC : null, headers, ...limit }]
-  })
-}
-
-/** Connect builds a URL of the `Host` header and fails on an invalid one. Nothing else needs that header. */
-function setAuthority(req: IncomingMessage, authority: string): void {
-  req.headers.host = authority
-  if (req.headers[':authority'] !== undefined) req.headers[':authority'] = authority
 }

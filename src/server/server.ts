@@ -122,7 +122,7 @@ async function start(
     readiness: () => replica.readiness(),
     canAdminister: () => replica.guard.isFresh() && replica.guard.isCurrent(),
   }
-  listener.routing.serve(endpoints, new URL(baseUrl).host)
+  listener.routing.serve(endpoints)
   observeReplica(metrics, { ...started, database, primaryDatabase })
   metrics.observeConnections(() => listener.connections())
   await listener.open()

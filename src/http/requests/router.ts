@@ -29,6 +29,9 @@ export interface Route {
   readonly sendsHeaders?: boolean
 }
 
+/** By path, without the query. A segment `{id}` stands for any one segment that is not empty; exact paths come first. */
+export type Routes = ReadonlyMap<string, Route>
+
 /** A request whose response has ended, or whose client has left. No field has free text from the client. */
 export interface Answered extends RequestFacts {
   readonly request: IncomingMessage
@@ -45,8 +48,7 @@ export interface Answered extends RequestFacts {
 }
 
 export interface RouterOptions {
-  /** By path, without the query. A segment `{id}` stands for any one segment that is not empty; exact paths come first. */
-  readonly routes: ReadonlyMap<string, Route>
+  readonly routes: Routes
   readonly fallback: Fallback
   /** Returns the error format of a path, with or without a route. Default: that of OAuth everywhere. */
   readonly refuseAt?: (path: string) => Refuse

@@ -5,9 +5,10 @@
 import type { SessionAccess } from '../../app/console/session-access.ts'
 import { CALLBACK_PATH, CONSOLE_API, SESSION_PATH, SIGN_IN_PATH } from '../../domain/console/sign-ins.ts'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
+import type { Handler } from '../../http/requests/exchange.ts'
+import type { Route, RouteHandler, Routes } from '../../http/requests/router.ts'
 import type { Authenticate } from '../authorization/authorize.ts'
 import { connectRefusal } from '../protocol/http-refusals.ts'
-import type { Answer, RpcRoute, RpcRoutes } from '../protocol/rpc-route.ts'
 import { readCookie } from './cookies.ts'
 import type { OpenIdAnswers } from './openid-endpoint.ts'
 import { crossOriginProblem, isUse } from './same-origin.ts'
@@ -15,9 +16,9 @@ import { sendJson } from './session-endpoint.ts'
 
 export interface ConsoleRoutesOptions {
   /** By the path of the method. */
-  readonly calls: RpcRoutes
+  readonly calls: Routes
   /** Answers at `SESSION_PATH`. */
-  readonly session: Readonly<Record<'GET' | 'POST' | 'DELETE', Answer>>
+  readonly session: Readonly<Record<'GET' | 'POST' | 'DELETE', Handler>>
   /** Answers at `SIGN_IN_PATH` and `CALLBACK_PATH`; null without an OpenID provider. */
   readonly openId: OpenIdAnswers | null
   /** The base URL, at which the page is open. */
@@ -33,20 +34,20 @@ export function bySession(access: Pick<SessionAccess, 'authenticate'>): Authenti
 }
 
 /** The routes, each behind the check of the origin but the two that browsers navigate to. Calls are made by POST only, which is all that the page needs. */
-export function consoleRoutes(options: ConsoleRoutesOptions): RpcRoutes {
+export function consoleRoutes(options: ConsoleRoutesOptions): Routes {
   const { calls, session, openId, headers } = options
   const guard = guardWith(options)
-  const route = (answers: RpcRoute['answers'], own: RpcRoute['headers'] = {}): RpcRoute => {
-    return { answers, headers: { ...own, ...headers }, anyOrigin: false }
+  const route = (methods: Route['methods'], own: Route['headers'] = {}): Route => {
+    return { methods, headers: { ...own, ...headers }, cors: null }
   }
-  const behindPrefix = [...calls].map(([path, { answers, headers: own }]) => {
-    const { POST } = answers
+  const behindPrefix = [...calls].map(([path, { methods, headers: own }]) => {
+    const { POST } = methods
     if (POST === undefined) throw new Error(`${path} is not called by POST`)
     return [CONSOLE_API + path, route({ POST: guard(POST) }, own)] as const
   })
   const { GET, POST, DELETE } = session
   const signingIn = route({ GET: guard(GET), POST: guard(POST), DELETE: guard(DELETE) })
-  const navigations: [string, RpcRoute][] =
+  const navigations: [string, Route][] =
     openId === null
       ? []
       : [
@@ -56,11 +57,11 @@ export function consoleRoutes(options: ConsoleRoutesOptions): RpcRoutes {
   return new Map([...behindPrefix, [SESSION_PATH, signingIn], ...navigations])
 }
 
-function guardWith({ baseUrl, requestContext }: ConsoleRoutesOptions): (answer: Answer) => Answer {
+function guardWith({ baseUrl, requestContext }: ConsoleRoutesOptions): (answer: RouteHandler) => RouteHandler {
   const { origin } = new URL(baseUrl)
-  return (answer) => async (req, res) => {
+  return (answer) => async (req, res, common) => {
     const problem = crossOriginProblem(req, origin)
-    if (problem === undefined) return await answer(req, res)
+    if (problem === undefined) return await answer(req, res, common)
     requestContext.refused(req, 'CROSS_ORIGIN')
     res.setHeader('cache-control', 'no-store')
     sendJson(req, res, 403, connectRefusal(403, `only the page of the console may send this: ${problem}`))

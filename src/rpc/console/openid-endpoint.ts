@@ -17,8 +17,8 @@ import { DomainError, databaseBusy } from '../../domain/errors.ts'
 import type { OpenIdProvider } from '../../domain/ports/console.ts'
 import type { Log, RequestContext } from '../../domain/ports/runtime.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
+import type { Handler } from '../../http/requests/exchange.ts'
 import { auditRefusal } from '../authorization/refusal-audit.ts'
-import type { Answer } from '../protocol/rpc-route.ts'
 import { attemptCookie, setCookie } from './cookies.ts'
 import { refusingWith } from './session-endpoint.ts'
 
@@ -38,8 +38,8 @@ export interface OpenIdEndpointOptions {
 }
 
 export interface OpenIdAnswers {
-  readonly signIn: Answer
-  readonly callback: Answer
+  readonly signIn: Handler
+  readonly callback: Handler
 }
 
 export function openIdEndpoint(options: OpenIdEndpointOptions): OpenIdAnswers {

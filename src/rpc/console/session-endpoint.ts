@@ -13,9 +13,9 @@ import { DomainError } from '../../domain/errors.ts'
 import { formatClientId } from '../../domain/identities/client-id.ts'
 import { permissionsAnywhere } from '../../domain/identities/reach.ts'
 import type { Log, RequestContext } from '../../domain/ports/runtime.ts'
+import type { Handler } from '../../http/requests/exchange.ts'
 import { type ErrorOptions, invalidArgument, requestIdOf, toConnectError } from '../messages/errors.ts'
 import { labelOf } from '../protocol/call-context.ts'
-import type { Answer } from '../protocol/rpc-route.ts'
 import { clearCookie, readCookie, setCookie } from './cookies.ts'
 import { isUse } from './same-origin.ts'
 
@@ -34,7 +34,7 @@ export interface SessionEndpointOptions {
   readonly log: Log
 }
 
-export function sessionEndpoint(options: SessionEndpointOptions): Readonly<Record<'GET' | 'POST' | 'DELETE', Answer>> {
+export function sessionEndpoint(options: SessionEndpointOptions): Readonly<Record<'GET' | 'POST' | 'DELETE', Handler>> {
   const { sessions, access, baseUrl, tokenLifetimeSeconds, signInPath, requestContext } = options
   const isSecure = new URL(baseUrl).protocol === 'https:'
   const browserOf = (req: IncomingMessage) => {
@@ -88,7 +88,7 @@ export function sessionEndpoint(options: SessionEndpointOptions): Readonly<Recor
 export function refusingWith(
   { requestContext, ...options }: ErrorOptions & { readonly requestContext: Pick<RequestContext, 'refused'> },
   send: (req: IncomingMessage, res: ServerResponse, refusal: ConnectError) => void,
-): (answer: Answer) => Answer {
+): (answer: Handler) => Handler {
   return (answer) => async (req, res) => {
     res.setHeader('cache-control', 'no-store')
     try {

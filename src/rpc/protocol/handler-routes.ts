@@ -11,12 +11,14 @@ import {
   universalResponseToNodeResponse,
 } from '@connectrpc/connect-node'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
+import { RPC } from '../../http/requests/cors.ts'
+import type { Handler } from '../../http/requests/exchange.ts'
+import type { Routes } from '../../http/requests/router.ts'
 import { contextValuesOf, recordRefusal } from './call-context.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import { withReadableMessage, withRefusalBody } from './http-refusals.ts'
 import { adjustHeaders } from './request-headers.ts'
 import { asPost, type RestBinding, toCall, toRestResponse } from './rest.ts'
-import type { Answer, RpcRoutes } from './rpc-route.ts'
 import { strictlyDecoded } from './strict-decoding.ts'
 
 /** The longest message that is read, as it is sent and decompressed, in bytes. */
@@ -38,39 +40,36 @@ interface RoutesOptions {
   readonly maxMessageBytes: (service: DescService) => number
 }
 
-export function routesOf(router: ConnectRouter, options: RoutesOptions): RpcRoutes {
+export function routesOf(router: ConnectRouter, options: RoutesOptions): Routes {
   return new Map(
     router.handlers.map((handler) => {
       const answer = createAnswer(handler, options)
-      const answers = isReadOnly(handler) ? { GET: answer, POST: answer } : { POST: answer }
+      const methods = isReadOnly(handler) ? { GET: answer, POST: answer } : { POST: answer }
       const headers = deprecationHeaders(handler.service, handler.method.name)
       const maxBodyBytes = options.maxMessageBytes(handler.service)
-      return [handler.requestPath, { answers, headers, anyOrigin: true, maxBodyBytes }]
+      return [handler.requestPath, { methods, headers, cors: RPC, maxBodyBytes }]
     }),
   )
 }
 
-export function restRoutesOf(
-  router: ConnectRouter,
-  bindings: readonly RestBinding[],
-  options: RoutesOptions,
-): RpcRoutes {
+export function restRoutesOf(router: ConnectRouter, bindings: readonly RestBinding[], options: RoutesOptions): Routes {
   const handlers = new Map(router.handlers.map((handler) => [handler.method, handler]))
-  const answerOf = (binding: RestBinding): Answer => {
+  const answerOf = (binding: RestBinding): Handler => {
     const handler = handlers.get(binding.method)
     if (handler === undefined) throw new Error(`${binding.path} is the path of a method that is not served`)
     return createAnswer(handler, options, binding)
   }
   return new Map(
     [...Map.groupBy(bindings, ({ path }) => path)].map(([path, bound]) => {
-      const answers = Object.fromEntries(bound.map((binding) => [binding.httpMethod, answerOf(binding)]))
-      return [path, { answers, headers: {}, anyOrigin: false }]
+      const methods = Object.fromEntries(bound.map((binding) => [binding.httpMethod, answerOf(binding)]))
+      return [path, { methods, cors: null }]
     }),
   )
 }
 
-function createAnswer(handler: UniversalHandler, options: RoutesOptions, binding?: RestBinding): Answer {
+function createAnswer(handler: UniversalHandler, options: RoutesOptions, binding?: RestBinding): Handler {
   return async (req, res) => {
+    setAuthority(req)
     res.setHeader('cache-control', 'no-store')
     // Which compression requests may have (RFC 9110 §12.5.3; gRPC, "Compression").
     const isGrpc = req.headers['content-type']?.startsWith('application/grpc') === true
@@ -85,6 +84,12 @@ function createAnswer(handler: UniversalHandler, options: RoutesOptions, binding
       if (!isDisconnected(res) || !(error instanceof Error && 'code' in error)) throw error
     }
   }
+}
+
+/** Connect builds a URL of the `Host` header, and fails on an invalid one. Nothing else needs that header. */
+function setAuthority({ headers }: IncomingMessage): void {
+  headers.host = 'localhost'
+  if (headers[':authority'] !== undefined) headers[':authority'] = 'localhost'
 }
 
 interface Call {

@@ -10,11 +10,11 @@ import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.
 import { ConsoleService } from '../../../gen/iam/console/v2/console_service_pb.js'
 import { networkOf } from '../../app/access/rate-limits.ts'
 import type { Log, RequestContext } from '../../domain/ports/runtime.ts'
+import type { Routes } from '../../http/requests/router.ts'
 import { unavailable } from '../messages/errors.ts'
 import { requestOf, translateErrors } from '../protocol/call-context.ts'
 import { successorOf } from '../protocol/deprecation.ts'
 import { connectOptions, routesOf } from '../protocol/handler-routes.ts'
-import type { RpcRoutes } from '../protocol/rpc-route.ts'
 import { StreamLimiter } from '../protocol/stream-limiter.ts'
 import { SERVICES, ZITADEL_SERVICES } from '../routes.ts'
 import { healthService, type Serving } from './health-service.ts'
@@ -48,7 +48,7 @@ export interface PublicRpcOptions {
 }
 
 export interface PublicRpc {
-  readonly routes: RpcRoutes
+  readonly routes: Routes
   /** Ends all open streams with `unavailable`. Other calls are still answered. */
   endStreams(): void
 }
