@@ -15,6 +15,7 @@ import {
   type ActivationGuard,
   assertRoom,
   type KeyRing,
+  noSuchKey,
   planActivation,
   planCreation,
   planDeletion,
@@ -121,9 +122,12 @@ export class WebKeys {
     return this.#options.store.listRevoked()
   }
 
-  async find(keyId: string): Promise<WebKey | RevokedWebKey | undefined> {
+  /** @throws {DomainError} `web_key_not_found`. */
+  async get(keyId: string): Promise<WebKey | RevokedWebKey> {
     const published = (await this.list()).find((key) => key.keyId === keyId)
-    return published ?? this.#options.store.findRevoked(keyId)
+    const key = published ?? (await this.#options.store.findRevoked(keyId))
+    if (key === undefined) throw noSuchKey(keyId)
+    return key
   }
 
   /** Deletes an inactive key and returns when. */

@@ -186,12 +186,14 @@ export function planDeletion(ring: KeyRing, keyId: string, options: { readonly n
 /** @throws {DomainError} `web_key_not_found`. */
 export function findKey(ring: KeyRing, keyId: string): WebKey {
   const key = ring.find((candidate) => candidate.keyId === keyId)
-  if (key === undefined) {
-    throw new DomainError('web_key_not_found', `there is no web key ${JSON.stringify(keyId)}`, {
-      metadata: { key_id: keyId },
-    })
-  }
+  if (key === undefined) throw noSuchKey(keyId)
   return key
+}
+
+export function noSuchKey(keyId: string): DomainError {
+  return new DomainError('web_key_not_found', `there is no web key ${JSON.stringify(keyId)}`, {
+    metadata: { key_id: keyId },
+  })
 }
 
 /**

@@ -2,33 +2,27 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
-import { State, type WebKeySchema } from '../../../gen/iam/webkey/v2beta/web_key_pb.js'
+import type { WebKeySchema } from '../../../gen/iam/webkey/v2beta/web_key_pb.js'
 import type { WebKeyService } from '../../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import type { WebKeys } from '../../app/keys/web-keys.ts'
 import { earlyActivationWarning } from '../../domain/keys/publication.ts'
-import type { WebKey, WebKeyState } from '../../domain/keys/web-key.ts'
+import type { WebKey } from '../../domain/keys/web-key.ts'
 import { actorOf } from '../authorization/actor.ts'
 import { fromDate, sendWarnings } from '../messages/fields.ts'
-import { toWebKeyConfig } from './web-key-mapping.ts'
-
-const STATES = {
-  initial: State.INITIAL,
-  active: State.ACTIVE,
-  inactive: State.INACTIVE,
-} as const satisfies Record<WebKeyState, State>
+import { stateOf, toWebKeyConfig } from './web-key-mapping.ts'
 
 export function webKeyBetaService(webKeys: WebKeys): ServiceImpl<typeof WebKeyService> {
   return {
     async createWebKey(req, context) {
       const { key, warnings } = await webKeys.create(actorOf(context), toWebKeyConfig(req.config), context.signal)
       sendWarnings(context, warnings)
-      return { details: { keyId: key.keyId, state: STATES[key.state], algorithm: key.algorithm } }
+      return { details: { keyId: key.keyId, state: stateOf(key), algorithm: key.algorithm } }
     },
 
     async activateWebKey(req, context) {
       const { key, knownFrom } = await webKeys.activate(actorOf(context), req.keyId)
       if (knownFrom !== undefined) sendWarnings(context, [earlyActivationWarning(knownFrom)])
-      return { details: { keyId: key.keyId, state: STATES[key.state] } }
+      return { details: { keyId: key.keyId, state: stateOf(key) } }
     },
 
     async listWebKeys() {
@@ -47,7 +41,7 @@ function fromWebKey(key: WebKey): MessageInitShape<typeof WebKeySchema> {
   return {
     keyId: key.keyId,
     algorithm: key.algorithm,
-    state: STATES[key.state],
+    state: stateOf(key),
     creationDate: timestampFromDate(key.createdAt),
     ...fromDate('activationDate', key.state === 'initial' ? null : key.activatedAt),
     ...fromDate('deactivationDate', key.state === 'inactive' ? key.deactivatedAt : null),

@@ -118,12 +118,17 @@ export function fromKind(config: WebKeyConfig): WireKind {
   }
 }
 
+/** The number of a key's state, which every service has for it. */
+export function stateOf({ state }: AnyWebKey): number {
+  return STATES[state]
+}
+
 export function fromWebKey(key: AnyWebKey): MessageInitShape<typeof WebKeySchema> {
   return {
     keyId: key.keyId,
     algorithm: key.algorithm,
     config: fromWebKeyConfig(configOf(key.algorithm, key.publicJwk)),
-    state: STATES[key.state],
+    state: stateOf(key),
     creationDate: timestampFromDate(key.createdAt),
     ...fromDate('activationDate', 'activatedAt' in key ? key.activatedAt : null),
     ...fromDate('deactivationDate', 'deactivatedAt' in key ? key.deactivatedAt : null),
@@ -135,7 +140,7 @@ export function fromWebKey(key: AnyWebKey): MessageInitShape<typeof WebKeySchema
 
 /** Whether a key is in one of these states; an empty list means all states but revoked. */
 export function isListed(key: AnyWebKey, states: readonly WebKeyState[]): boolean {
-  return states.length === 0 ? key.state !== 'revoked' : states.includes(STATES[key.state])
+  return states.length === 0 ? key.state !== 'revoked' : states.includes(stateOf(key))
 }
 
 export function fromPolicy(policy: RotationPolicy) {

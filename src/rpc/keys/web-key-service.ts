@@ -4,7 +4,6 @@ import type { ServiceImpl } from '@connectrpc/connect'
 import { WebKeyState } from '../../../gen/iam/webkey/v2/web_key_pb.js'
 import type { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import type { WebKeys } from '../../app/keys/web-keys.ts'
-import { DomainError } from '../../domain/errors.ts'
 import { actorOf } from '../authorization/actor.ts'
 import { fromDate, sendWarnings } from '../messages/fields.ts'
 import {
@@ -32,13 +31,7 @@ export function webKeyService(webKeys: WebKeys): ServiceImpl<typeof WebKeyServic
     },
 
     async getWebKey({ keyId }) {
-      const key = await webKeys.find(keyId)
-      if (key === undefined) {
-        throw new DomainError('web_key_not_found', `there is no web key ${JSON.stringify(keyId)}`, {
-          metadata: { key_id: keyId },
-        })
-      }
-      return { webKey: fromWebKey(key) }
+      return { webKey: fromWebKey(await webKeys.get(keyId)) }
     },
 
     async listWebKeys({ states }) {

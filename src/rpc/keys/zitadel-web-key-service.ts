@@ -6,23 +6,16 @@
  */
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
-import { State } from '../../../gen/zitadel/webkey/v2/key_pb.js'
 import { WebKeyService } from '../../../gen/zitadel/webkey/v2/webkey_service_pb.js'
 import { WebKeyService as BetaWebKeyService } from '../../../gen/zitadel/webkey/v2beta/webkey_service_pb.js'
 import type { WebKeys } from '../../app/keys/web-keys.ts'
 import { configOf, DEFAULT_WEB_KEY_CONFIG } from '../../domain/keys/key-algorithm.ts'
 import { earlyActivationWarning } from '../../domain/keys/publication.ts'
-import type { WebKey, WebKeyState } from '../../domain/keys/web-key.ts'
+import type { WebKey } from '../../domain/keys/web-key.ts'
 import { actorOf } from '../authorization/actor.ts'
 import { fromDate, sendWarnings } from '../messages/fields.ts'
 import type { RestBinding } from '../protocol/rest.ts'
-import { fromKind, toKind } from './web-key-mapping.ts'
-
-const STATES = {
-  initial: State.INITIAL,
-  active: State.ACTIVE,
-  inactive: State.INACTIVE,
-} as const satisfies Record<WebKeyState, State>
+import { fromKind, stateOf, toKind } from './web-key-mapping.ts'
 
 export function zitadelWebKeyService(
   webKeys: WebKeys,
@@ -59,7 +52,7 @@ function fromWebKey(key: WebKey) {
     id: key.keyId,
     creationDate: timestampFromDate(key.createdAt),
     changeDate: timestampFromDate(changedAt),
-    state: STATES[key.state] as number,
+    state: stateOf(key),
     key: fromKind(configOf(key.algorithm, key.publicJwk)),
   }
 }
