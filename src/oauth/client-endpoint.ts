@@ -10,6 +10,7 @@ import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { SecretUses } from '../app/identities/secret-uses.ts'
 import { ANONYMOUS } from '../domain/audit.ts'
 import { userResource } from '../domain/audit-resources.ts'
+import { originOf } from '../http/requests/exchange.ts'
 import type { RouteHandler } from '../http/requests/router.ts'
 import { type AudienceRules, assertAssertion } from './client-authentication/assertion-rules.ts'
 import type { ClaimedUser } from './client-authentication/claimed-user.ts'
@@ -154,9 +155,8 @@ export class ClientEndpoints {
 
   #auditFailure(req: IncomingMessage, endpoint: ClientEndpoint, userId: string): void {
     const { audit, contexts } = this.#options
-    const requestId = String(req.headers['x-request-id'] ?? '')
-    const request = { requestId, clientAddress: contexts.addressOf(req) }
-    const entry = { ...request, actor: ANONYMOUS, action: ACTIONS[endpoint], resource: userResource(userId) }
+    const origin = originOf(req, contexts)
+    const entry = { ...origin, actor: ANONYMOUS, action: ACTIONS[endpoint], resource: userResource(userId) }
     // The error of RFC 6749 §5.2, in the format of a reason.
     audit.refuse(entry, 'INVALID_CLIENT')
   }

@@ -6,6 +6,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants, type Http2ServerResponse } from 'node:http2'
 import type { HeaderList } from '../../domain/http-headers.ts'
+import type { RequestContext } from '../../domain/ports/runtime.ts'
 
 /** HTTP Strict Transport Security for a year. Over TLS only (RFC 6797 §7.2). */
 export const HSTS: HeaderList = ['strict-transport-security', 'max-age=31536000']
@@ -17,6 +18,11 @@ export const NO_SNIFF: HeaderList = ['x-content-type-options', 'nosniff']
 export const REQUEST_ID = 'x-request-id'
 
 export type Handler = (req: IncomingMessage, res: ServerResponse) => void | Promise<void>
+
+/** What the audit trail keeps of a request itself. */
+export function originOf(req: IncomingMessage, contexts: Pick<RequestContext, 'addressOf'>) {
+  return { requestId: String(req.headers[REQUEST_ID] ?? ''), clientAddress: contexts.addressOf(req) }
+}
 
 /** Sends a JSON response that must not be cached. */
 export function sendJson(

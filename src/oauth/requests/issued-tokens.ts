@@ -12,6 +12,7 @@ import type { TokenRevocations } from '../../app/identities/token-revocations.ts
 import { isPersonalAccessToken } from '../../domain/identities/credential.ts'
 import { mayIntrospect } from '../../domain/identities/reach.ts'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
+import { originOf } from '../../http/requests/exchange.ts'
 import type { ClaimedUser } from '../client-authentication/claimed-user.ts'
 import { type Answer, answerWith } from './answers.ts'
 import { unverifiedClaims } from './form.ts'
@@ -63,8 +64,7 @@ export async function revoke(
   const issued = await introspection.introspect(token)
   if (issued === undefined) return REVOKED
   await revocations.revoke(issued, {
-    requestId: String(req.headers['x-request-id'] ?? ''),
-    clientAddress: contexts.addressOf(req),
+    ...originOf(req, contexts),
     isProved: (user, now) => claimed.isProvedFor(user, now),
   })
   return REVOKED

@@ -17,7 +17,7 @@ import { DomainError, databaseBusy } from '../../domain/errors.ts'
 import type { OpenIdProvider } from '../../domain/ports/console.ts'
 import type { Log, RequestContext } from '../../domain/ports/runtime.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
-import type { Handler } from '../../http/requests/exchange.ts'
+import { type Handler, originOf } from '../../http/requests/exchange.ts'
 import { auditRefusal } from '../authorization/refusal-audit.ts'
 import { attemptCookie, setCookie } from './cookies.ts'
 import { refusingWith } from './session-endpoint.ts'
@@ -79,10 +79,7 @@ export function openIdEndpoint(options: OpenIdEndpointOptions): OpenIdAnswers {
     }),
 
     callback: refusing(async (req, res) => {
-      const request = {
-        requestId: String(req.headers['x-request-id'] ?? ''),
-        clientAddress: requestContext.addressOf(req),
-      }
+      const request = originOf(req, requestContext)
       const person = await confirmed(req, request.clientAddress).catch((error: unknown) => {
         auditRefusal(audit, { ...request, actor: ANONYMOUS, action: SIGN_IN, resource: '' }, error)
         throw error

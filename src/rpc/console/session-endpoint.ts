@@ -13,8 +13,8 @@ import { DomainError } from '../../domain/errors.ts'
 import { formatClientId } from '../../domain/identities/client-id.ts'
 import { permissionsAnywhere } from '../../domain/identities/reach.ts'
 import type { Log, RequestContext } from '../../domain/ports/runtime.ts'
-import type { Handler } from '../../http/requests/exchange.ts'
-import { type ErrorOptions, invalidArgument, requestIdOf, toConnectError } from '../messages/errors.ts'
+import { type Handler, originOf } from '../../http/requests/exchange.ts'
+import { type ErrorOptions, invalidArgument, toConnectError } from '../messages/errors.ts'
 import { labelOf } from '../protocol/call-context.ts'
 import { clearCookie, readCookie, setCookie } from './cookies.ts'
 import { isUse } from './same-origin.ts'
@@ -37,9 +37,6 @@ export interface SessionEndpointOptions {
 export function sessionEndpoint(options: SessionEndpointOptions): Readonly<Record<'GET' | 'POST' | 'DELETE', Handler>> {
   const { sessions, access, baseUrl, tokenLifetimeSeconds, signInPath, requestContext } = options
   const isSecure = new URL(baseUrl).protocol === 'https:'
-  const browserOf = (req: IncomingMessage) => {
-    return { requestId: requestIdOf(headerOf(req)), clientAddress: requestContext.addressOf(req) }
-  }
   const callerOf = async (req: IncomingMessage): Promise<SessionCaller> => {
     const cookie = readCookie(req.headers.cookie)
     const caller = await access.authenticate({
@@ -61,7 +58,7 @@ export function sessionEndpoint(options: SessionEndpointOptions): Readonly<Recor
     ),
 
     POST: refusing(async (req, res) => {
-      const { session, cookie } = await sessions.open(await readCode(req), browserOf(req))
+      const { session, cookie } = await sessions.open(await readCode(req), originOf(req, requestContext))
       requestContext.identified(req, session.userId)
       res.writeHead(204, { 'set-cookie': setCookie(cookie, isSecure) }).end()
     }),
@@ -71,7 +68,7 @@ export function sessionEndpoint(options: SessionEndpointOptions): Readonly<Recor
       res.setHeader('set-cookie', clearCookie(isSecure))
       try {
         const { session } = await callerOf(req)
-        await sessions.signOut(session, browserOf(req))
+        await sessions.signOut(session, originOf(req, requestContext))
       } catch (error) {
         if (!(error instanceof DomainError) || error.code !== 'console_session_invalid') throw error
       }
