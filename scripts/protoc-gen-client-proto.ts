@@ -2,7 +2,8 @@
  * A plugin for buf that prints proto files for clients: without the options that only the server needs.
  *
  * What those options say becomes comments, so that clients need neither their schemas nor the server. The file options are those
- * that buf's managed mode has set. Prints what the files of this project use.
+ * that buf's managed mode has set. Prints what the files of this project use; `test/docs/client-proto.test.ts` compares the
+ * result with the source.
  */
 import {
   type DescEnum,

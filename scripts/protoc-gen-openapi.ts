@@ -1,7 +1,8 @@
 /**
  * A plugin for buf that describes the API in OpenAPI 3.1: every service in the JSON form of the Connect protocol, and the OAuth endpoints.
  *
- * Methods that stream are left out: OpenAPI has no form for them. A rule or type that it has no form for stops it. The server replaces `servers`, and leaves out what is switched off (`src/oauth/documents/openapi.ts`).
+ * Methods that stream are left out: OpenAPI has no form for them. A rule or type that it has no form for stops it. `test/docs/openapi.test.ts` compares the result with the source. The
+ * server replaces `servers`, and leaves out what is switched off (`src/oauth/documents/openapi.ts`).
  */
 import type { DescFile, DescMessage } from '@bufbuild/protobuf'
 import { readVersion } from '../src/config/version.ts'

@@ -24,3 +24,10 @@ export function commandsOf(section: string): string[] {
     .split('\n')
   return lines.map((line) => line.replace(/(^| +)#.*$/, '')).filter((line) => line !== '')
 }
+
+/** The arguments of each command of Keyturn in a section. None of them needs a shell. */
+export function keyturnCommandsOf(section: string): string[][] {
+  return commandsOf(section)
+    .filter((command) => command.startsWith('keyturn '))
+    .map((command) => command.split(/ +/).slice(1))
+}
