@@ -1,7 +1,7 @@
 /** Posts events to receivers of webhooks. Of what they answer, the status decides and `Retry-After` counts: the body is not looked at. */
 import type { IncomingHttpHeaders } from 'node:http'
-import { outcomeOf } from '../domain/events/delivery.ts'
-import type { WebhookSender } from '../domain/ports/webhooks.ts'
+import { type DeliveryOutcome, outcomeOf } from '../domain/events/delivery.ts'
+import type { Webhook } from '../domain/events/webhook.ts'
 import { FetchFailure, readText, type SendHttps } from './https-request.ts'
 
 /** For names, the connection, the request and the response. Standard Webhooks recommends 15 to 30 s. */
@@ -10,9 +10,14 @@ const TIMEOUT_MILLIS = 15_000
 /** How much of a response is read, so that a receiver which sends a little can do so. */
 const MAX_BYTES = 64 * 1024
 
-export function createWebhookSender(send: SendHttps, timeoutMillis = TIMEOUT_MILLIS): WebhookSender {
+export function createWebhookSender(send: SendHttps, timeoutMillis = TIMEOUT_MILLIS) {
   return {
-    post: async ({ url, caCertificates }, { headers, body }, stop) => {
+    /** Takes seconds at most. @param stop Aborts it. @throws The reason of that signal. */
+    post: async (
+      { url, caCertificates }: Pick<Webhook, 'url' | 'caCertificates'>,
+      { headers, body }: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
+      stop: AbortSignal,
+    ): Promise<DeliveryOutcome> => {
       const timeout = AbortSignal.timeout(timeoutMillis)
       try {
         const signal = AbortSignal.any([stop, timeout])

@@ -4,7 +4,17 @@ import { CLOUD_EVENT_TYPE, toCloudEvent } from '../../domain/events/cloud-event.
 import type { DeliveryOutcome } from '../../domain/events/delivery.ts'
 import { signingSecrets, type Webhook } from '../../domain/events/webhook.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
-import type { WebhookSender, WebhookSigner } from '../../domain/ports/webhooks.ts'
+import type { WebhookSigner } from '../../domain/ports/webhooks.ts'
+
+/** Posts to receivers. `outbound/` has one. */
+interface WebhookSender {
+  /** Takes seconds at most. @param signal Aborts it. @throws The reason of the signal. */
+  post(
+    webhook: Pick<Webhook, 'url' | 'caCertificates'>,
+    message: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
+    signal: AbortSignal,
+  ): Promise<DeliveryOutcome>
+}
 
 export interface WebhookAttemptsOptions {
   readonly signer: Pick<WebhookSigner, 'headersFor'>

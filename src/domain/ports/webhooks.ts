@@ -1,6 +1,6 @@
-/** Webhooks in the database, their messages and the signatures of these. `storage/`, `outbound/` and `crypto/` implement these. */
+/** Webhooks in the database, and the signatures of their messages. `storage/` and `crypto/` implement these. */
 import type { AuditEntry } from '../audit.ts'
-import type { Delivery, DeliveryOutcome } from '../events/delivery.ts'
+import type { Delivery } from '../events/delivery.ts'
 import type { Webhook } from '../events/webhook.ts'
 import type { ChangeEntry } from '../identities/authority.ts'
 import type { ChangeMoment } from '../time.ts'
@@ -38,16 +38,6 @@ export interface WebhooksChange<T> {
 export interface DeliveryRecord {
   readonly delivery: Delivery
   readonly event: { readonly entry: AuditEntry; readonly outcome: string } | null
-}
-
-/** Posts to receivers. */
-export interface WebhookSender {
-  /** Takes seconds at most. @param signal Aborts it. @throws The reason of the signal. */
-  post(
-    webhook: Pick<Webhook, 'url' | 'caCertificates'>,
-    message: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
-    signal: AbortSignal,
-  ): Promise<DeliveryOutcome>
 }
 
 /** Makes signing secrets, and signs with them (Standard Webhooks). */
