@@ -4,10 +4,7 @@ const selected = process.argv[process.argv.indexOf('--selectProjects') + 1]
 
 /** What every project has. */
 const shared = {
-  testEnvironment: 'jest-environment-node',
-  runtime: '<rootDir>/test/support/runtime.cjs',
-  // Nothing of what it shares is deleted after a test file.
-  testEnvironmentOptions: { globalsCleanup: 'off' },
+  testEnvironment: '<rootDir>/test/support/environment.ts',
   testMatch: ['**/*.test.ts'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: {

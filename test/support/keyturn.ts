@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { setTimeout as timeout } from 'node:timers/promises'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { DATABASE_FOLDER } from '../../src/embedded-postgres/database-folder.ts'
+import type { TestGlobals } from './environment.ts'
 import { newDatabaseFolder, newPostgresDatabase } from './new-database.ts'
 import type { RunOptions, ServerHost } from './server-host.ts'
 
@@ -178,9 +179,8 @@ export async function runKeyturnInProcess(
   return await (await serverHost()).run(args, env, options)
 }
 
-/** Loaded by those who need it: it is the whole server. */
-async function serverHost(): Promise<ServerHost> {
-  return (await import('./server-host.ts')).SERVER_HOST
+function serverHost(): Promise<ServerHost> {
+  return (globalThis as unknown as TestGlobals).loadServerHost()
 }
 
 /** A database without an instance, as the settings of a server that has none yet. */

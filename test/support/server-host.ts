@@ -1,5 +1,6 @@
 /**
- * Servers and commands in the process of the tests.
+ * Servers and commands in the process of the tests. Loaded outside the modules of the test files, see `environment.ts`: what goes in and out
+ * is plain data, functions and promises.
  */
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { run } from '../../src/cli/run.ts'
