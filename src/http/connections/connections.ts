@@ -65,9 +65,14 @@ export class Connections {
     if (connection === undefined) return
     session[CONNECTION] = connection
     connection.session = session
-    session.setTimeout(idleTimeout, () => {
+    // Over TLS Node adds one of its own, which also closes sessions with requests in flight.
+    session.removeAllListeners('timeout')
+    // A session calls back once.
+    const check = (): void => {
       if (connection.requestsInFlight === 0) close(connection)
-    })
+      else session.setTimeout(idleTimeout, check)
+    }
+    session.setTimeout(idleTimeout, check)
   }
 
   /** A request has begun. @returns Its connection, for `end`. */

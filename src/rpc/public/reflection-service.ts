@@ -1,5 +1,4 @@
 /** `grpc.reflection.v1.ServerReflection`: the schema, for tools that have no proto files. v1alpha is the same under another name. */
-import { addAbortSignal, Readable } from 'node:stream'
 import {
   create,
   type DescEnum,
@@ -119,8 +118,19 @@ function alphaReflection(): typeof ServerReflection {
  * the signal.
  */
 async function* readable<T>(requests: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
+  const iterator = requests[Symbol.asyncIterator]()
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  // The signal may be aborted when nothing waits for it any more.
+  aborted.catch(() => {})
   try {
-    yield* addAbortSignal(signal, Readable.from(requests)) as AsyncIterable<T>
+    for (;;) {
+      signal.throwIfAborted()
+      // A generator that waits for a request cannot be ended from outside.
+      const next = await Promise.race([iterator.next(), aborted])
+      if (next.done === true) return
+      yield next.value
+    }
   } catch (error) {
     signal.throwIfAborted()
     const { code, rawMessage } = ConnectError.from(error)

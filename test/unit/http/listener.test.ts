@@ -208,6 +208,19 @@ describe('a request that its handler does not answer', () => {
   })
 })
 
+describe('a session of HTTP/2', () => {
+  it('is closed for being idle, also if it had a request in flight before', async () => {
+    const session = sessionTo(
+      await start({ idleTimeout: 200 }, (_req, res) => {
+        setTimeout(() => res.end('late'), 500)
+      }),
+    )
+    const gone = closed(session)
+    expect(await requestOver(session)).toBe('late')
+    await gone
+  })
+})
+
 describe('closing', () => {
   it('does not wait for connections that are idle or had no request', async () => {
     const listener = await start()

@@ -4,6 +4,7 @@ import { connect as connectHttp2 } from 'node:http2'
 import { Agent, get } from 'node:https'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { connect, type TLSSocket } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { DEFAULT_LIMITS, type Limits } from '../../../../src/http/connections/limits.ts'
@@ -19,6 +20,7 @@ const FIXTURES = join(import.meta.dirname, '../../../support/tls')
 let folder: string
 let log: RecordingLog
 let served: number
+let delayMillis: number
 let listener: Listener | undefined
 const clients: { destroy(): void }[] = []
 
@@ -26,6 +28,7 @@ beforeEach(async () => {
   folder = await temporaryFolder()
   log = createRecordingLog()
   served = 0
+  delayMillis = 0
   await install('first')
 })
 
@@ -54,7 +57,7 @@ async function start(limits: Partial<Limits> = {}, clientCa = false, asksForCert
     log,
     handler: (req, res) => {
       served += 1
-      res.end(`HTTP/${req.httpVersion}`)
+      setTimeout(() => res.end(`HTTP/${req.httpVersion}`), delayMillis)
     },
   })
   return listener
@@ -89,6 +92,17 @@ describe('TLS', () => {
       await expect(handshake(await start(), { ciphers, maxVersion: 'TLSv1.2' })).rejects.toThrow()
     },
   )
+
+  it('closes idle sessions of HTTP/2 only, as without TLS', async () => {
+    delayMillis = 500
+    const { url } = await start({ idleTimeout: 200 })
+    const session = connectHttp2(url, { rejectUnauthorized: false })
+    session.on('error', () => {})
+    clients.push(session)
+    const gone = closed(session)
+    expect(await text(session.request({ ':path': '/' }))).toBe('HTTP/2.0')
+    await gone
+  })
 
   it('reloads the certificate and keeps open connections', async () => {
     const running = await start()
