@@ -1,4 +1,10 @@
 /** Mistakes that the form of a single variable does not show: settings that contradict each other. */
+import { relative, resolve } from 'node:path'
+import { MASTER_KEY_FILE } from './config.ts'
+import { DEFAULT_DATA_DIR } from './environment.ts'
+
+/** In the data directory: itself, the master key, the lock and the folders of the embedded database, which owns these names. */
+const TAKEN = ['', MASTER_KEY_FILE, 'lock', 'postgres', 'postgres.new', 'programs']
 
 /** Of each of these, one may be set. */
 const ALTERNATIVES = [
@@ -13,7 +19,7 @@ const OPENID_OPTIONS = ['KEYTURN_OPENID_CLIENT_SECRET_FILE', 'KEYTURN_OPENID_SCO
 /** The mistakes in what is given. The messages repeat no value. */
 export function contradictions(given: Readonly<Record<string, string>>): string[] {
   const has = (variable: string) => given[variable] !== undefined
-  const { KEYTURN_MTLS: mtls = 'off' } = given
+  const { KEYTURN_MTLS: mtls = 'off', KEYTURN_DATA_DIR: dataDir = DEFAULT_DATA_DIR, KEYTURN_CREDENTIALS: file } = given
   const [, databases, masterKeys] = ALTERNATIVES
   const hasPostgres = databases.some(has)
   const problems = ALTERNATIVES.map((group) => group.filter(has))
@@ -35,6 +41,8 @@ export function contradictions(given: Readonly<Record<string, string>>): string[
     if (!hasPostgres)
       problems.push(`${variable}: means nothing without KEYTURN_DATABASE_URL, which may be that of a standby`)
   }
+  if (file !== undefined && TAKEN.includes(relative(resolve(dataDir), resolve(file)).split('/')[0] ?? ''))
+    problems.push('KEYTURN_CREDENTIALS: must not be a file that the data directory needs for something else')
   if (hasPostgres && !masterKeys.some(has))
     problems.push(
       'KEYTURN_MASTER_KEYS: required with a PostgreSQL database, and the same for every replica; make one with "keyturn master-key generate"',

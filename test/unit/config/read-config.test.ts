@@ -81,6 +81,7 @@ describe('the configuration', () => {
     ['KEYTURN_ISSUER_NETWORKS', ['localhost', '10.0.0.0/33']],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', ['collector']],
     ['KEYTURN_LOG_LEVEL', ['verbose']],
+    ['KEYTURN_CREDENTIALS', ['.keyturn', '.keyturn/master.key', '.keyturn/x/../lock', '.keyturn/postgres/admin.json']],
   ])('refuses a %s such as %j', (variable, values) => {
     for (const value of values) {
       const environment: Record<string, string> = { KEYTURN_MASTER_KEYS: MASTER_KEYS, [variable]: value }
