@@ -36,7 +36,12 @@ export function IssuersPage() {
   return (
     <>
       <PageHeading title="Trusted issuers">
-        {may('iam.trusted_issuer.write') && <DialogButton verb="Trust issuer" isPrimary dialog={<TrustDialog />} />}
+        <DialogButton
+          verb="Trust issuer"
+          isPrimary
+          isOffered={may('iam.trusted_issuer.write')}
+          dialog={<TrustDialog />}
+        />
       </PageHeading>
       <p class="summary">
         JWTs of a trusted issuer, such as a cluster or a CI system, prove who a workload is. They give no right until a
@@ -111,24 +116,21 @@ export function IssuerPage({ id: issuerId }: { readonly id: string }) {
 
 function Issuer({ issuer }: { readonly issuer: TrustedIssuer }) {
   const { issuerId, maxLifetimeSeconds, creationDate } = issuer
+  const mayChange = may('iam.trusted_issuer.write')
   const refresh = useAction(async () => {
     await trustedIssuers.refreshTrustedIssuerKeys({ issuerId })
   })
   return (
     <>
       <PageHeading title={issuer.issuer} subtitle={<Copyable text={issuerId} what="the issuer id" />}>
-        {may('iam.trusted_issuer.write') && (
-          <>
-            {issuer.fetchedKeys !== undefined && (
-              <Button
-                text={refresh.isRunning ? 'Fetching…' : 'Fetch keys now'}
-                disabled={refresh.isRunning}
-                onClick={() => void refresh.run()}
-              />
-            )}
-            <DialogButton verb="Change" dialog={<ChangeIssuerDialog issuer={issuer} />} />
-          </>
+        {mayChange && issuer.fetchedKeys !== undefined && (
+          <Button
+            text={refresh.isRunning ? 'Fetching…' : 'Fetch keys now'}
+            disabled={refresh.isRunning}
+            onClick={() => void refresh.run()}
+          />
         )}
+        <DialogButton verb="Change" isOffered={mayChange} dialog={<ChangeIssuerDialog issuer={issuer} />} />
         {may('iam.trusted_issuer.delete') && <DeleteIssuerButton issuer={issuer} />}
       </PageHeading>
       <FailureNotice failure={refresh.failure} />

@@ -153,20 +153,25 @@ interface DialogButtonProps {
   readonly verb: string
   readonly isPrimary?: boolean
   readonly disabled?: boolean
+  /** Whether the button is there. A dialog that is open stays without it: it may show a secret, or have what was entered. */
+  readonly isOffered?: boolean
   readonly dialog: ComponentChildren
 }
 
 /** A button that opens a dialog. */
-export function DialogButton({ verb, isPrimary = false, disabled = false, dialog }: DialogButtonProps) {
+export function DialogButton(props: DialogButtonProps) {
+  const { verb, isPrimary = false, disabled = false, isOffered = true, dialog } = props
   const [isOpen, setIsOpen] = useState(false)
   return (
     <>
-      <Button
-        text={verb}
-        kind={isPrimary ? 'primary' : undefined}
-        disabled={disabled}
-        onClick={() => setIsOpen(true)}
-      />
+      {isOffered && (
+        <Button
+          text={verb}
+          kind={isPrimary ? 'primary' : undefined}
+          disabled={disabled}
+          onClick={() => setIsOpen(true)}
+        />
+      )}
       {isOpen && <Closing.Provider value={() => setIsOpen(false)}>{dialog}</Closing.Provider>}
     </>
   )

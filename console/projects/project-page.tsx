@@ -138,8 +138,12 @@ interface UsersSectionProps {
 
 function UsersSection({ project, users, isCut }: UsersSectionProps) {
   const { projectId } = project
-  const action = mayWithProject('iam.user.write', projectId) && (
-    <DialogButton verb="Create user" dialog={<CreateUserDialog projects={[project]} projectId={projectId} />} />
+  const action = (
+    <DialogButton
+      verb="Create user"
+      isOffered={mayWithProject('iam.user.write', projectId)}
+      dialog={<CreateUserDialog projects={[project]} projectId={projectId} />}
+    />
   )
   return (
     <CardSection id="users" title="Service users" actions={action}>
@@ -162,9 +166,11 @@ function UsersSection({ project, users, isCut }: UsersSectionProps) {
 function ProjectActions({ project: { projectId, name } }: { readonly project: Project }) {
   return (
     <>
-      {mayWithProject('iam.project.write', projectId) && (
-        <DialogButton verb="Rename" dialog={<RenameDialog projectId={projectId} name={name} />} />
-      )}
+      <DialogButton
+        verb="Rename"
+        isOffered={mayWithProject('iam.project.write', projectId)}
+        dialog={<RenameDialog projectId={projectId} name={name} />}
+      />
       {mayWithProject('iam.project.delete', projectId) && (
         <ConfirmButton
           label="Delete"

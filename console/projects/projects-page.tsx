@@ -17,7 +17,7 @@ export function ProjectsPage() {
   return (
     <>
       <PageHeading title="Projects">
-        {may('iam.project.write') && <DialogButton verb="Create project" isPrimary dialog={<CreateDialog />} />}
+        <DialogButton verb="Create project" isPrimary isOffered={may('iam.project.write')} dialog={<CreateDialog />} />
       </PageHeading>
       <p class="summary">A project is a group of services that accept the same tokens. Its id is their audience.</p>
       <section class="card" aria-label="Projects">

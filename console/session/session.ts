@@ -155,7 +155,7 @@ export function noteEndOfSession(error: unknown): void {
 /**
  * Whether the signed-in user has a permission somewhere, so that what it may not do is not offered. The API decides.
  *
- * Over one project or user, ask `mayWithProject` or `mayWithUser` (`rights.ts`).
+ * Over one project or user, ask `mayWithProject` or `mayWithUser`.
  */
 export function may(permission: Permission): boolean {
   return session.value.kind === 'signed-in' && session.value.user.permissions.includes(permission)

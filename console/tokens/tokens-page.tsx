@@ -63,7 +63,7 @@ export function TokensPage() {
           </ErrorBoundary>
         )}
       </div>
-      {(isGetting || asked !== '') && may('iam.user.secret.write') && (
+      {(isGetting || (asked !== '' && may('iam.user.secret.write'))) && (
         <Closing.Provider
           value={() => {
             setIsGetting(false)

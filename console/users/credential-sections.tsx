@@ -57,7 +57,7 @@ export function CredentialSection<Row>(props: CredentialSectionProps<Row>) {
     <CardSection
       id={id}
       title={title}
-      actions={mayChange && canAdd && <DialogButton verb={addVerb} dialog={addDialog} />}
+      actions={<DialogButton verb={addVerb} isOffered={mayChange && canAdd} dialog={addDialog} />}
     >
       <DataTable caption={title} removal={mayChange && removal} {...table} />
     </CardSection>

@@ -35,7 +35,7 @@ export function SecretsSection({ user, secrets }: SecretsSectionProps) {
     <CardSection
       id="secrets"
       title="Client secrets"
-      actions={mayChange && <DialogButton verb="Generate secret" dialog={<GenerateDialog user={user} />} />}
+      actions={<DialogButton verb="Generate secret" isOffered={mayChange} dialog={<GenerateDialog user={user} />} />}
     >
       <DataTable
         caption="Client secrets"

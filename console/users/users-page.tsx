@@ -32,19 +32,18 @@ export function UsersPage() {
   return (
     <>
       <PageHeading title="Service users">
-        {may('iam.user.write') && (
-          <DialogButton
-            verb="Create user"
-            isPrimary
-            disabled={known.value === undefined}
-            dialog={
-              <CreateUserDialog
-                projects={all.filter((project) => mayWithProject('iam.user.write', project.projectId))}
-                projectId={projectId}
-              />
-            }
-          />
-        )}
+        <DialogButton
+          verb="Create user"
+          isPrimary
+          isOffered={may('iam.user.write')}
+          disabled={known.value === undefined}
+          dialog={
+            <CreateUserDialog
+              projects={all.filter((project) => mayWithProject('iam.user.write', project.projectId))}
+              projectId={projectId}
+            />
+          }
+        />
       </PageHeading>
       <section class="card" aria-label="Service users">
         <div class="filters">

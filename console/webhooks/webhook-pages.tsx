@@ -4,7 +4,7 @@
 
 import { useState } from 'preact/hooks'
 import { type Webhook, WebhookState } from '../../gen/iam/event/v2/webhook_pb.js'
-import { everyItemOf, webhookService } from '../api/clients.ts'
+import { webhookService } from '../api/clients.ts'
 import { unlessMissing } from '../api/failure.ts'
 import { formatDistance, formatRoughly, millisecondsOf } from '../format/text.ts'
 import { now } from '../live/instance.ts'
@@ -12,9 +12,9 @@ import { useLoaded } from '../live/loaded.ts'
 import { linkTo } from '../navigation/route.ts'
 import { useAction } from '../parts/action.ts'
 import { Button } from '../parts/buttons.tsx'
-import { type Column, DataTable } from '../parts/data-table.tsx'
+import { type Column, Listing, useListing } from '../parts/data-table.tsx'
 import { DialogButton } from '../parts/dialogs.tsx'
-import { ItemView, LoadedView } from '../parts/loaded-view.tsx'
+import { ItemView } from '../parts/loaded-view.tsx'
 import {
   Badge,
   CardSection,
@@ -37,32 +37,32 @@ import {
 } from './webhook-dialogs.tsx'
 
 export function WebhooksPage() {
-  const loaded = useLoaded(
-    'webhooks',
-    (options) => everyItemOf('webhooks', (page) => webhookService.listWebhooks(page, options)),
-    // Delivery makes no new version.
-    { isPeriodic: true },
-  )
+  // Delivery makes no new version.
+  const loaded = useListing('webhooks', (page, options) => webhookService.listWebhooks(page, options), {
+    isPeriodic: true,
+  })
   return (
     <>
       <PageHeading title="Webhooks">
-        {may('iam.webhook.write') && <DialogButton verb="Create webhook" isPrimary dialog={<CreateWebhookDialog />} />}
+        <DialogButton
+          verb="Create webhook"
+          isPrimary
+          isOffered={may('iam.webhook.write')}
+          dialog={<CreateWebhookDialog />}
+        />
       </PageHeading>
       <p class="summary">
         Events of the audit trail are sent to them as they happen: signed, in order, and at least once.
       </p>
       <section class="card" aria-label="Webhooks">
-        <LoadedView loaded={loaded}>
-          {(webhooks) => (
-            <DataTable
-              caption="Webhooks"
-              columns={COLUMNS}
-              rows={webhooks}
-              keyOf={({ webhookId }) => webhookId}
-              empty="None: events stay in the audit trail."
-            />
-          )}
-        </LoadedView>
+        <Listing
+          caption="Webhooks"
+          columns={COLUMNS}
+          loaded={loaded}
+          rowsOf={(page) => page.webhooks}
+          keyOf={({ webhookId }) => webhookId}
+          empty="None: events stay in the audit trail."
+        />
       </section>
     </>
   )
@@ -114,22 +114,21 @@ export function WebhookPage({ id: webhookId }: { readonly id: string }) {
 
 function LoadedWebhook({ webhook }: { readonly webhook: Webhook }) {
   const { webhookId, name, url, creationDate } = webhook
+  const mayChange = may('iam.webhook.write')
   const test = useTest(webhookId)
   return (
     <>
       <PageHeading title={name} subtitle={<Copyable text={url} what="the URL" />}>
-        {may('iam.webhook.write') && (
-          <>
-            <Button
-              text={test.isRunning ? 'Sending…' : 'Send a test event'}
-              disabled={test.isRunning}
-              onClick={() => void test.run()}
-            />
-            <DialogButton verb="Change" dialog={<ChangeWebhookDialog webhook={webhook} />} />
-            <DialogButton verb="Rotate secret" dialog={<RotateSecretDialog webhook={webhook} />} />
-            <SwitchWebhookButton webhook={webhook} />
-          </>
+        {mayChange && (
+          <Button
+            text={test.isRunning ? 'Sending…' : 'Send a test event'}
+            disabled={test.isRunning}
+            onClick={() => void test.run()}
+          />
         )}
+        <DialogButton verb="Change" isOffered={mayChange} dialog={<ChangeWebhookDialog webhook={webhook} />} />
+        <DialogButton verb="Rotate secret" isOffered={mayChange} dialog={<RotateSecretDialog webhook={webhook} />} />
+        {mayChange && <SwitchWebhookButton webhook={webhook} />}
         {may('iam.webhook.delete') && <DeleteWebhookButton webhook={webhook} />}
       </PageHeading>
       <Outcome text={test.outcome} onClose={test.forget} />

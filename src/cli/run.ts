@@ -53,7 +53,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
       // Asking for help is not a mistake, forgetting a command is.
       if (error.exitCode === 0) return 0
       const message = error.message.replace(/^error: /, '')
-      if (error.code === 'commander.help') io.stderr.write(complaint)
+      if (error.code === 'commander.help') io.stderr.write(namingCommands(complaint, io))
       else await print({ message, code: 'usage' }, complaint || `${red('error:')} ${message}\n${ADVICE}\n`)
       return wrongUsage
     }
