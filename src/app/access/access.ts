@@ -41,7 +41,7 @@ export interface AccessOptions {
   readonly verifier: AccessTokenVerifier
   readonly store: Pick<IdentityStore, 'findUserByPersonalAccessToken' | 'findUser'>
   readonly secrets: Secrets
-  readonly attempts: Pick<AttemptLimiter, 'assertMayTry' | 'fail'>
+  readonly attempts: Pick<AttemptLimiter, 'assertMayTry' | 'failName' | 'failAddress'>
   readonly dpop: Pick<Dpop, 'prove' | 'useOnce'>
   readonly digest: (text: string) => string
   readonly now: () => Date
@@ -84,9 +84,11 @@ export class Access {
       return await this.#prove(token, scheme?.toLowerCase() === 'dpop', use)
     } catch (error) {
       if (isFailure(error)) {
+        // Whatever the address: it costs a query.
+        attempts.failName(attempt)
         // Not before: whoever has a valid token is served, however many invent tokens at its address.
-        attempts.assertMayTry(attempt)
-        attempts.fail(attempt)
+        attempts.assertMayTry(attempt, 'address')
+        attempts.failAddress(attempt)
       }
       throw error
     }

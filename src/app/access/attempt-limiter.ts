@@ -25,6 +25,9 @@ export interface Attempt {
   readonly address: string
 }
 
+/** Of the failures of the name at the address, of all at the address, or both. */
+type Limit = 'name' | 'address' | 'both'
+
 export interface AttemptLimiterOptions {
   readonly clock: Pick<Clock, 'monotonic'>
   /** Failures in a window for one name from one address. Default 100: several clients may share an address. */
@@ -50,18 +53,17 @@ export class AttemptLimiter {
   }
 
   /** How many whole seconds the caller must wait before the attempt; 0 if it may be made now. */
-  blockedForSeconds(attempt: Attempt, by: 'name' | 'name and address' = 'name and address'): number {
+  blockedForSeconds(attempt: Attempt, by: Limit = 'both'): number {
     const network = networkOf(attempt.address)
-    const byName = blockedMillis(this.#perName, pairOf(attempt, network), this.#maxPerName)
+    const byName = by === 'address' ? 0 : blockedMillis(this.#perName, pairOf(attempt, network), this.#maxPerName)
     const byAddress = by === 'name' ? 0 : blockedMillis(this.#perAddress, network, this.#maxPerAddress)
     return Math.ceil(Math.max(byName, byAddress) / 1000)
   }
 
   /**
-   * @param by Whether all that failed at the address counts, or the name there only. Default: all.
    * @throws {DomainError} `too_many_failures`. Such an attempt is not counted as a failure, so that waiting helps.
    */
-  assertMayTry(attempt: Attempt, by?: 'name' | 'name and address'): void {
+  assertMayTry(attempt: Attempt, by?: Limit): void {
     const seconds = this.blockedForSeconds(attempt, by)
     if (seconds === 0) return
     throw new DomainError('too_many_failures', 'too many failed authentications: try again later', {
@@ -70,15 +72,19 @@ export class AttemptLimiter {
   }
 
   fail(attempt: Attempt): void {
-    this.leaveOpen(attempt)
-    count(this.#perAddress, networkOf(attempt.address))
+    this.failName(attempt)
+    this.failAddress(attempt)
+  }
+
+  failAddress({ address }: Attempt): void {
+    count(this.#perAddress, networkOf(address))
   }
 
   /**
-   * Counts an attempt that could not be judged because the database is out of reach, so that an outage does not lift the limit. It
-   * counts for the pair only: other clients at the address, who are in memory, still get tokens.
+   * Counts for the pair only. So does an attempt that could not be judged because the database is out of reach: an outage does not lift the
+   * limit, and other clients at the address, who are in memory, still get tokens.
    */
-  leaveOpen(attempt: Attempt): void {
+  failName(attempt: Attempt): void {
     count(this.#perName, pairOf(attempt, networkOf(attempt.address)))
   }
 }

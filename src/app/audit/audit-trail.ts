@@ -1,9 +1,9 @@
 /**
  * Writes refusals to the audit trail, asynchronously. The stores write changes, in the transaction of the change.
  *
- * Refusals are queued and written one after the other. Each kind of caller has its own rate limits (`refusal-limits.ts`) and its own room in the
- * queue, so that no kind can hide another. A refusal that exceeds them, or cannot be written, is dropped and counted. At most once a minute, the
- * count of each kind becomes an event.
+ * Refusals are queued and written one after the other, as they came. Each kind of caller has its own rate limits (`refusal-limits.ts`) and its own
+ * room in the queue: one kind can delay another by what fits there, but not displace it. A refusal that exceeds them, or cannot be written, is
+ * dropped and counted. At most once a minute, the count of each kind becomes an event.
  */
 import type { AuditEntry, AuditEvent, AuditFilter, Omission } from '../../domain/audit.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
@@ -111,6 +111,7 @@ export class AuditTrail {
     const { count, since } = omission ?? { count: 1, since: this.#options.now() }
     lane.dropped ??= { count: 0, since, sources: new Map() }
     lane.dropped.count += count
+    if (since < lane.dropped.since) lane.dropped.since = since
     const { sources } = lane.dropped
     const source = JSON.stringify(sourceOf(entry))
     if (sources.has(source) || sources.size < MAX_SOURCES) sources.set(source, (sources.get(source) ?? 0) + count)

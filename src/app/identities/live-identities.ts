@@ -123,9 +123,8 @@ export class LiveIdentities {
       if (user === undefined) this.#users.delete(userId)
       else this.#users.set(userId, user)
     }
-    for (const [key, userIds] of [...this.#subjects.entries()]) {
-      if (mayBeOthers(key, userIds, changes)) this.#subjects.delete(key)
-    }
+    if (changes.kind === 'any') this.#subjects.clear()
+    else this.#forgetSubjects(changes.userIds, new Set(changes.subjects.map(keyOf)))
   }
 
   /** Marks what is in memory as up to date at a revision that this process has made, and that changed no user. */
@@ -141,6 +140,12 @@ export class LiveIdentities {
     return [...this.#users.entries()]
       .filter(([userId, user]) => userIds.has(userId) || [...projectsOf(user)].some((id) => projectIds.has(id)))
       .map(([userId]) => userId)
+  }
+
+  #forgetSubjects(userIds: ReadonlySet<string>, keys: ReadonlySet<string>): void {
+    for (const [key, known] of [...this.#subjects.entries()]) {
+      if (keys.has(key) || known.some((userId) => userIds.has(userId))) this.#subjects.delete(key)
+    }
   }
 
   #request(reads: SingleFlightByKey<ServiceUser | undefined>, userId: string): Promise<ServiceUser | undefined> {
@@ -165,11 +170,6 @@ export class LiveIdentities {
     if (isSameRevision(revision, this.#revision) && userIds.length > 0) this.#subjects.set(key, userIds)
     return userIds
   }
-}
-
-function mayBeOthers(key: string, userIds: readonly string[], changes: IdentityChanges): boolean {
-  if (changes.kind === 'any' || userIds.some((userId) => changes.userIds.has(userId))) return true
-  return changes.subjects.some((subject) => keyOf(subject) === key)
 }
 
 function keyOf({ issuerId, subject }: FederatedSubject): string {

@@ -155,7 +155,7 @@ export class Rotator {
       planStep(rotation, ring, { wanted, now, limits, pair, undecryptable: this.#undecryptable }),
     )
     // The step is stored. What is missing here is in the log.
-    await replica.takeOverOwnChange(change, sealed).catch(() => {})
+    if (!(await replica.adopt(change, sealed))) await replica.refreshOrLog()
     await this.#publish()
     if (change.result !== undefined) log.info({ keyId, step: change.result.kind }, 'the rotation of web keys went on')
   }

@@ -20,6 +20,7 @@ import {
   planCreation,
   planDeletion,
   planDiscard,
+  type SealedKeyPair,
 } from '../../domain/keys/key-ring.ts'
 import { planRevocation, type Revocation, type RevocationOptions, revocationOf } from '../../domain/keys/revocation.ts'
 import type { PlannedStep, Rotation } from '../../domain/keys/rotation.ts'
@@ -67,6 +68,8 @@ export interface Schedule {
  */
 export class WebKeys {
   readonly #options: WebKeysOptions
+  /** That are being generated, by the key that is revoked: concurrent revocations of it share one. */
+  readonly #replacements = new Map<string, Promise<SealedKeyPair>>()
 
   constructor(options: WebKeysOptions) {
     this.#options = options
@@ -241,8 +244,10 @@ export class WebKeys {
     )
     if (result === undefined) {
       // Keys are never generated under the lock, and a replacement is rarely needed.
-      const replacement = await generator.generate(rotation.policy.config, 'high')
-      return this.#revoke(actor, keyId, { ...options, replacement })
+      const generate = () => generator.generate(rotation.policy.config, 'high')
+      const running = this.#replacements.get(keyId) ?? generate().finally(() => this.#replacements.delete(keyId))
+      this.#replacements.set(keyId, running)
+      return this.#revoke(actor, keyId, { ...options, replacement: await running })
     }
     const { active, trustedUntil } = result
     log.warn({ keyId, activeKeyId: active?.keyId, trustedUntil }, 'web key revoked')

@@ -219,7 +219,7 @@ export class Replica {
    * @throws {DomainError} `change_not_in_force` like `refreshAfterWrite`.
    */
   async takeOverOwnChange(change: StoredKeyChange<unknown>, sealed?: ReadonlyMap<string, string>): Promise<void> {
-    if (!(await this.#adopt(change, sealed))) await this.refreshAfterWrite()
+    if (!(await this.adopt(change, sealed))) await this.refreshAfterWrite()
   }
 
   /** Like `refresh`, but only logs a failure: the next comparison may succeed. */
@@ -255,8 +255,8 @@ export class Replica {
     )
   }
 
-  /** A failure is reported by the `refresh` that follows. */
-  async #adopt(change: StoredKeyChange<unknown>, sealed?: ReadonlyMap<string, string>): Promise<boolean> {
+  /** Like `takeOverOwnChange`, but reads nothing. @returns Whether the change is served now. */
+  async adopt(change: StoredKeyChange<unknown>, sealed?: ReadonlyMap<string, string>): Promise<boolean> {
     return this.guard.isCurrent() && (await this.#memory.adopt(change, sealed).catch(() => false))
   }
 

@@ -144,7 +144,7 @@ async function findUser(
       return await identities.read(userId)
     } catch (error) {
       // An attempt that fails for lack of the database counts, so that an outage allows no guessing.
-      attempts.leaveOpen(attempt)
+      attempts.failName(attempt)
       throw error
     }
   })

@@ -1,9 +1,9 @@
 /** Webhooks as rows, in both directions: what an administrator decides, and how delivery goes. */
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
-import { UnreadableRow } from '../../domain/errors.ts'
 import type { Delivery } from '../../domain/events/delivery.ts'
 import type { Disabled, Webhook } from '../../domain/events/webhook.ts'
 import { difference } from '../schema/difference.ts'
+import { readRow } from '../schema/read-row.ts'
 import type { Tables } from '../schema/tables.ts'
 
 /** The longest failure that is kept, in characters. */
@@ -75,26 +75,32 @@ function toWebhooks(rows: readonly Selectable<Tables['webhooks']>[]): readonly W
 function toWebhook(row: Selectable<Tables['webhooks']>): Webhook {
   const { webhook_id: webhookId, name, url, disabled } = row
   const { previous_sealed_secret: sealed, previous_expiration_date: expiresAt } = row
-  if (disabled !== null && !isReason(disabled)) {
-    throw new UnreadableRow(
-      { kind: 'webhook', id: webhookId },
-      `webhook ${webhookId} in the database is not valid: why it is disabled is not known`,
-    )
-  }
-  return {
-    webhookId,
-    name,
-    url,
-    caCertificates: row.ca_certificates,
-    filter: { types: row.event_types, resources: row.resources },
-    disabled,
-    secrets: {
-      current: row.sealed_secret,
-      previous: sealed === null || expiresAt === null ? null : { sealed, expiresAt },
-    },
-    createdAt: row.creation_date,
-    testedAt: row.last_test_date,
-    delivery: JSON.parse(row.delivery, (name, value) => (DATES.has(name) && value !== null ? new Date(value) : value)),
+  return readRow('webhook', webhookId, `webhook ${webhookId}`, () => {
+    if (disabled !== null && !isReason(disabled)) throw new Error('why it is disabled is not known')
+    return {
+      webhookId,
+      name,
+      url,
+      caCertificates: row.ca_certificates,
+      filter: { types: row.event_types, resources: row.resources },
+      disabled,
+      secrets: {
+        current: row.sealed_secret,
+        previous: sealed === null || expiresAt === null ? null : { sealed, expiresAt },
+      },
+      createdAt: row.creation_date,
+      testedAt: row.last_test_date,
+      delivery: toDelivery(row.delivery),
+    }
+  })
+}
+
+function toDelivery(json: string): Delivery {
+  try {
+    return JSON.parse(json, (name, value) => (DATES.has(name) && value !== null ? new Date(value) : value))
+  } catch {
+    // The error of the parser quotes the text.
+    throw new Error('its delivery is not JSON')
   }
 }
 

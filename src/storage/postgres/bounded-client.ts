@@ -54,6 +54,7 @@ export function boundClient(
 ): PostgresPoolClient {
   const settings = settingsOf(limits)
   let timeoutError: unknown
+  let commitError: unknown
   let broken = false
 
   const run = async (text: string, parameters: readonly unknown[] = []): Promise<unknown> => {
@@ -64,11 +65,13 @@ export function boundClient(
       return await client.query(text, [...parameters])
     } catch (error) {
       if (isResponseTimeout(error)) timeoutError = error
+      if (text === 'commit') commitError = error
       if (error instanceof Error && 'code' in error && error.code === READ_ONLY_STATE) {
         broken = true
         events.onReadOnly()
       }
-      throw error
+      // Kysely rolls back after a failed commit and throws the error of that instead, which does not say that the commit is uncertain.
+      throw text === 'rollback' ? (commitError ?? error) : error
     }
   }
 

@@ -225,4 +225,13 @@ describe('a token that has been refused too often at an address', () => {
     expect([instance.queries, instance.verifications]).toEqual(before)
     expect(await codeOf(bearer(instance.add(revoked)), HERE)).toBe('ok')
   })
+
+  it('is so too where the address has failed too often before', async () => {
+    const { instance, codeOf, failOften } = await startAccess()
+    await failOften()
+    const revoked = newToken()
+    for (let i = 0; i < 5; i += 1) expect(await codeOf(bearer(revoked))).toBe('too_many_failures')
+    expect(instance.queries).toBe(3)
+    expect(await codeOf(bearer(instance.add(newToken())))).toBe('ok')
+  })
 })

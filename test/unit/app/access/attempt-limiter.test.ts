@@ -48,7 +48,7 @@ describe('limiting failed authentications of a client', () => {
   it('counts attempts that could not be judged for the client and not for the address', () => {
     const { limiter } = limiterAt()
     for (const name of ['a', 'b', 'c']) {
-      for (let i = 0; i < 3; i += 1) limiter.leaveOpen({ ...CLIENT, name })
+      for (let i = 0; i < 3; i += 1) limiter.failName({ ...CLIENT, name })
       expect(limiter.blockedForSeconds({ ...CLIENT, name })).toBe(60)
     }
     expect(limiter.blockedForSeconds(CLIENT)).toBe(0)
