@@ -1,98 +1,103 @@
 /**
  * The refusals of Keyturn, independent of any protocol.
  *
- * Each protocol translates the codes in one table of its own: `rpc/messages/errors.ts` and `oauth/requests/answers.ts`.
+ * Each protocol translates them in one place of its own: `rpc/messages/errors.ts` and `oauth/requests/answers.ts`.
  */
 
 /** How long a client should wait when the service cannot answer, in seconds: the same for all protocols. */
 export const RETRY_AFTER_SECONDS = 5
 
-export type DomainErrorCode =
-  | 'web_key_not_found'
-  | 'web_key_active'
-  | 'web_key_not_inactive'
-  | 'web_key_too_young'
-  | 'web_key_limit_reached'
-  | 'web_key_private_key_destroyed'
-  | 'web_key_cannot_be_opened'
-  | 'key_generation_busy'
-  | 'rotation_policy_invalid'
-  | 'project_not_found'
-  | 'project_name_taken'
-  | 'project_has_users'
-  | 'project_role_not_found'
-  | 'project_scope_not_found'
-  | 'project_audience_not_found'
-  | 'project_audience_taken'
-  | 'project_limit_reached'
-  | 'scope_reserved'
-  | 'audience_reserved'
-  | 'user_not_found'
-  | 'last_owner'
-  | 'person_has_no_credentials'
-  | 'client_secret_not_found'
-  | 'client_secret_limit_reached'
-  | 'client_secret_missing'
-  | 'user_key_not_found'
-  | 'user_key_limit_reached'
-  | 'user_key_invalid'
-  | 'personal_access_token_not_found'
-  | 'personal_access_token_limit_reached'
-  | 'self_service_limit_reached'
-  | 'revoked_token_limit_reached'
-  | 'token_lifetime_invalid'
-  | 'token_claims_invalid'
-  | 'trusted_issuer_not_found'
-  | 'trusted_issuer_taken'
-  | 'trusted_issuer_invalid'
-  | 'trusted_issuer_keys_given'
-  | 'trusted_issuer_limit_reached'
-  | 'trusted_issuer_unavailable'
-  | 'federated_identity_not_found'
-  | 'federated_identity_limit_reached'
-  | 'client_certificate_not_found'
-  | 'client_certificate_limit_reached'
-  | 'client_certificate_invalid'
-  | 'expiration_in_past'
-  | 'expiration_too_late'
-  | 'sign_in_link_invalid'
-  | 'sign_in_by_session'
-  | 'sign_in_failed'
-  | 'sign_in_not_allowed'
-  | 'openid_provider_unavailable'
-  | 'console_session_not_found'
-  | 'console_session_invalid'
-  | 'console_limit_reached'
-  | 'configuration_invalid'
-  | 'configuration_changed'
-  | 'configuration_too_large'
-  | 'configuration_label_taken'
-  | 'configuration_busy'
-  | 'user_name_not_unique'
-  | 'token_missing'
-  | 'token_invalid'
-  | 'token_key_unknown'
-  | 'token_bound'
-  | 'token_certificate_mismatch'
-  | 'dpop_proof_invalid'
-  | 'dpop_nonce_required'
-  | 'permission_missing'
-  | 'permission_not_held'
-  | 'too_many_failures'
-  | 'audit_position_invalid'
-  | 'audit_stream_limit_reached'
-  | 'audit_position_unknown'
-  | 'webhook_not_found'
-  | 'webhook_name_taken'
-  | 'webhook_invalid'
-  | 'webhook_limit_reached'
-  | 'webhook_tests_busy'
-  | 'service_switched_off'
-  | 'primary_region'
-  | 'primary_unavailable'
-  | 'change_not_in_force'
-  | 'change_outcome_unknown'
-  | 'storage_unavailable'
+/** The kind of each refusal, by its code. The kinds are those of gRPC. */
+export const REFUSAL_KINDS = {
+  web_key_not_found: 'not_found',
+  web_key_active: 'failed_precondition',
+  web_key_not_inactive: 'failed_precondition',
+  web_key_too_young: 'failed_precondition',
+  web_key_limit_reached: 'resource_exhausted',
+  web_key_private_key_destroyed: 'failed_precondition',
+  web_key_cannot_be_opened: 'failed_precondition',
+  key_generation_busy: 'resource_exhausted',
+  rotation_policy_invalid: 'invalid_argument',
+  project_not_found: 'not_found',
+  project_name_taken: 'already_exists',
+  project_has_users: 'failed_precondition',
+  project_role_not_found: 'not_found',
+  project_scope_not_found: 'not_found',
+  project_audience_not_found: 'not_found',
+  project_audience_taken: 'already_exists',
+  project_limit_reached: 'resource_exhausted',
+  scope_reserved: 'invalid_argument',
+  audience_reserved: 'invalid_argument',
+  user_not_found: 'not_found',
+  last_owner: 'failed_precondition',
+  person_has_no_credentials: 'failed_precondition',
+  client_secret_not_found: 'not_found',
+  client_secret_limit_reached: 'resource_exhausted',
+  client_secret_missing: 'failed_precondition',
+  user_key_not_found: 'not_found',
+  user_key_limit_reached: 'resource_exhausted',
+  user_key_invalid: 'invalid_argument',
+  personal_access_token_not_found: 'not_found',
+  personal_access_token_limit_reached: 'resource_exhausted',
+  self_service_limit_reached: 'resource_exhausted',
+  revoked_token_limit_reached: 'resource_exhausted',
+  token_lifetime_invalid: 'invalid_argument',
+  token_claims_invalid: 'invalid_argument',
+  trusted_issuer_not_found: 'not_found',
+  trusted_issuer_taken: 'already_exists',
+  trusted_issuer_invalid: 'invalid_argument',
+  trusted_issuer_keys_given: 'failed_precondition',
+  trusted_issuer_limit_reached: 'resource_exhausted',
+  trusted_issuer_unavailable: 'unavailable',
+  federated_identity_not_found: 'not_found',
+  federated_identity_limit_reached: 'resource_exhausted',
+  client_certificate_not_found: 'not_found',
+  client_certificate_limit_reached: 'resource_exhausted',
+  client_certificate_invalid: 'invalid_argument',
+  expiration_in_past: 'invalid_argument',
+  expiration_too_late: 'invalid_argument',
+  sign_in_link_invalid: 'unauthenticated',
+  sign_in_by_session: 'permission_denied',
+  sign_in_failed: 'unauthenticated',
+  sign_in_not_allowed: 'permission_denied',
+  openid_provider_unavailable: 'unavailable',
+  console_session_not_found: 'not_found',
+  console_session_invalid: 'unauthenticated',
+  console_limit_reached: 'resource_exhausted',
+  configuration_invalid: 'invalid_argument',
+  configuration_changed: 'aborted',
+  configuration_too_large: 'resource_exhausted',
+  configuration_label_taken: 'failed_precondition',
+  configuration_busy: 'resource_exhausted',
+  user_name_not_unique: 'failed_precondition',
+  token_missing: 'unauthenticated',
+  token_invalid: 'unauthenticated',
+  token_key_unknown: 'unauthenticated',
+  token_bound: 'unauthenticated',
+  token_certificate_mismatch: 'unauthenticated',
+  dpop_proof_invalid: 'unauthenticated',
+  dpop_nonce_required: 'unauthenticated',
+  permission_missing: 'permission_denied',
+  permission_not_held: 'permission_denied',
+  too_many_failures: 'resource_exhausted',
+  audit_position_invalid: 'invalid_argument',
+  audit_stream_limit_reached: 'resource_exhausted',
+  audit_position_unknown: 'out_of_range',
+  webhook_not_found: 'not_found',
+  webhook_name_taken: 'already_exists',
+  webhook_invalid: 'invalid_argument',
+  webhook_limit_reached: 'resource_exhausted',
+  webhook_tests_busy: 'resource_exhausted',
+  service_switched_off: 'unimplemented',
+  primary_region: 'failed_precondition',
+  primary_unavailable: 'unavailable',
+  change_not_in_force: 'unavailable',
+  // Not `unavailable`: clients retry that automatically, and a stored change would be made twice.
+  change_outcome_unknown: 'unknown',
+  storage_unavailable: 'unavailable',
+} as const
+
+export type DomainErrorCode = keyof typeof REFUSAL_KINDS
 
 /** A command that was refused. Its message and metadata are safe to show to the caller. */
 export class DomainError extends Error {

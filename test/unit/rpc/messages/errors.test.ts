@@ -1,8 +1,9 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import { ViolationsSchema } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
 import { Code, ConnectError } from '@connectrpc/connect'
+import { codeFromString } from '@connectrpc/connect/protocol-connect'
 import { describe, expect, it } from '@jest/globals'
-import { DomainError } from '../../../../src/domain/errors.ts'
+import { DomainError, REFUSAL_KINDS } from '../../../../src/domain/errors.ts'
 import { toConnectError } from '../../../../src/rpc/messages/errors.ts'
 import { createRecordingLog } from '../../../support/log.ts'
 
@@ -18,6 +19,10 @@ function violated(messages: readonly string[]): ConnectError {
 }
 
 describe('the error for a refusal', () => {
+  it('has a code for each kind', () => {
+    expect(Object.values(REFUSAL_KINDS).filter((kind) => codeFromString(kind) === undefined)).toEqual([])
+  })
+
   it.each([
     ['change_not_in_force', Code.Unavailable],
     ['change_outcome_unknown', Code.Unknown],
