@@ -1,6 +1,6 @@
 /** The request handlers of the OAuth endpoints and of the description of the API. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { KeySnapshot } from '../app/keys/live-key-ring.ts'
+import type { KeySnapshot } from '../app/replica/replica-memory.ts'
 import type { HeaderList } from '../domain/http-headers.ts'
 import { isUnchanged } from '../domain/http-headers.ts'
 import type { RouteHandler } from '../http/requests/router.ts'

@@ -196,7 +196,8 @@ export function createServices(options: ServicesOptions): Pick<Services, 'oauth'
     isFresh: () => replica.guard.isFresh(),
     stalenessSeconds: () => replica.guard.stalenessSeconds,
   })
-  replica.onKeys(switchTo)
+  switchTo(replica.state)
+  replica.onChange(switchTo)
 
   const rpc = createRpcRoutes({
     webKeys: new WebKeys({ ...keys, activationGuard: config.activationGuard, limits, now }),

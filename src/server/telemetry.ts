@@ -67,9 +67,9 @@ export function observeReplica(
       ...(primaryDatabase === null ? {} : { primary: primaryDatabase.pools().administration }),
     }),
     changeFeed: () => feed.status(),
-    clockOffsetSeconds: () => replica.status().clockOffsetSeconds,
+    clockOffsetSeconds: () => replica.clockOffset.seconds,
   })
-  replica.onChange((lagSeconds) => {
+  replica.onChange(({ lagSeconds }) => {
     if (lagSeconds !== null) metrics.recordChangeLag(lagSeconds)
   })
 }

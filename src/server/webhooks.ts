@@ -36,7 +36,7 @@ export function startWebhooks({ config, log, stack, masterKeys, issuer, metrics,
   })
   const attempts = new WebhookAttempts({ signer, sender: createWebhookSender(send), issuer, now, log })
   const shared = { ...parts, attempts, newId, now }
-  const deliverer = new WebhookDeliverer({ ...shared, version: () => replica.status().version, clock, log })
+  const deliverer = new WebhookDeliverer({ ...shared, version: () => replica.state.version, clock, log })
   stack.defer(() => deliverer.stop())
   deliverer.start()
   metrics.observeWebhooks(() => deliverer.status)

@@ -104,7 +104,7 @@ beforeAll(async () => {
     isFresh: () => true,
     stalenessSeconds: () => 0,
   })
-  replica.onKeys(switchTo)
+  replica.onChange(switchTo)
   await replica.start()
   const userId = administrator.clientId.split('@')[0]!
   const { keyId } = replica.keys().ring[0]!

@@ -14,8 +14,8 @@ const rules = { guard: 'off', jwksMaxAgeSeconds: 300 } as const
 /** Operations on the web keys of a database. */
 export function keyOperations(database: Database) {
   const store = createKeyStore(database, TEST_MACS)
-  const change = async <T>(action: string, decide: (ring: KeyRing, now: Date) => KeyChange<T>): Promise<T> =>
-    (await store.update(anEntry(action), decide)).result
+  const change = <T>(action: string, decide: (ring: KeyRing, now: Date) => KeyChange<T>): Promise<T> =>
+    store.update(anEntry(action), decide)
   return {
     create: (pair = newKeyPair()) => change('create', (ring, now) => planCreation(ring, pair, { now, maxWebKeys: 50 })),
     activate: (keyId: string) => change('activate', (ring, now) => planActivation(ring, keyId, { ...rules, now })),

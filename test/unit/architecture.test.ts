@@ -179,7 +179,7 @@ describe('the source', () => {
     expect(opening(/\bsealer\.open\(/)).toEqual(['src/crypto/signer.ts'])
     // Those in server and telemetry wrap the signers that they are given.
     expect(opening(/\bsigners\.open\(/).sort()).toEqual([
-      'src/app/keys/live-key-ring.ts',
+      'src/app/replica/replica-memory.ts',
       'src/server/replica.ts',
       'src/telemetry/metrics/request-metrics.ts',
     ])

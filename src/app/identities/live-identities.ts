@@ -127,11 +127,6 @@ export class LiveIdentities {
     else this.#forgetSubjects(changes.userIds, new Set(changes.subjects.map(keyOf)))
   }
 
-  /** Marks what is in memory as up to date at a revision that this process has made, and that changed no user. */
-  advance(revision: Revision): void {
-    this.#revision = revision
-  }
-
   /** The ids of users in memory who may be others after these changes, the ones used last first if all have to be looked at. */
   #changedBy(changes: IdentityChanges): string[] {
     if (changes.kind === 'any') return [...this.#users.keys()]

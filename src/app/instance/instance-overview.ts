@@ -4,12 +4,13 @@ import type { ReplicaStore } from '../../domain/ports/records.ts'
 import type { Readiness } from '../../domain/ports/runtime.ts'
 import type { SeenReplicas } from '../../domain/replicas.ts'
 import type { ReplicaIdentity } from '../replica/heartbeats.ts'
-import type { Replica, ReplicaStatus } from '../replica/replica.ts'
+import type { Replica } from '../replica/replica.ts'
+import type { ReplicaState } from '../replica/replica-memory.ts'
 
 export interface InstanceOverviewOptions {
   readonly issuer: string
   readonly identity: ReplicaIdentity
-  readonly replica: Pick<Replica, 'status'>
+  readonly replica: Pick<Replica, 'state' | 'guard' | 'clockOffset'>
   readonly replicas: Pick<ReplicaStore, 'list'>
   readonly readiness: () => Readiness
   readonly readServerVersion: () => Promise<string>
@@ -29,11 +30,13 @@ export interface MasterKeyFacts {
 
 export interface InstanceFacts
   extends Pick<InstanceOverviewOptions, 'issuer' | 'settings' | 'identity'>,
-    Pick<ReplicaStatus, 'version' | 'changedAt' | 'stalenessSeconds' | 'lagSeconds' | 'clockOffsetSeconds'>,
+    Pick<ReplicaState, 'version' | 'changedAt' | 'lagSeconds'>,
     StoredFacts,
     SeenReplicas {
   readonly now: Date
   readonly readiness: Readiness
+  readonly stalenessSeconds: number
+  readonly clockOffsetSeconds: number
 }
 
 interface StoredFacts {
@@ -50,17 +53,17 @@ export class InstanceOverview {
 
   async get(): Promise<InstanceFacts> {
     const { issuer, settings, identity, replica, replicas, readiness, now } = this.#options
-    const { version, changedAt, stalenessSeconds, lagSeconds, clockOffsetSeconds } = replica.status()
+    const { version, changedAt, lagSeconds } = replica.state
     return {
       issuer,
       settings,
       identity,
       version,
       changedAt,
-      stalenessSeconds,
+      stalenessSeconds: replica.guard.stalenessSeconds,
       lagSeconds,
       readiness: readiness(),
-      clockOffsetSeconds,
+      clockOffsetSeconds: replica.clockOffset.seconds,
       ...(await this.#read()),
       ...(await replicas.list()),
       now: now(),

@@ -14,12 +14,6 @@ export interface DecryptabilityCheckOptions {
   readonly log: Log
 }
 
-export interface CheckedKeys {
-  /** The key ids of the private keys that cannot be decrypted here. */
-  readonly undecryptable: ReadonlySet<string>
-  readonly sealed: ReadonlyMap<string, string>
-}
-
 export class DecryptabilityCheck {
   readonly #options: DecryptabilityCheckOptions
 
@@ -28,17 +22,17 @@ export class DecryptabilityCheck {
   }
 
   /** Checks one key, if it exists and has a private key. @throws {DomainError} `storage_unavailable`. */
-  async checkKey(keyId: string): Promise<CheckedKeys> {
+  async checkKey(keyId: string): Promise<ReadonlySet<string>> {
     return this.#check(await this.#options.keys.find([keyId]))
   }
 
   /** Checks every initial key. @throws {DomainError} `storage_unavailable`. */
-  async checkInitialKeys(): Promise<CheckedKeys> {
+  async checkInitialKeys(): Promise<ReadonlySet<string>> {
     return this.#check(await this.#options.keys.findInitial())
   }
 
   /** The log has the reason for each key that fails. */
-  async #check(keys: readonly SealedWebKey[]): Promise<CheckedKeys> {
+  async #check(keys: readonly SealedWebKey[]): Promise<ReadonlySet<string>> {
     const { check, log } = this.#options
     const undecryptable = new Set<string>()
     for (const key of keys) {
@@ -50,6 +44,6 @@ export class DecryptabilityCheck {
         log.warn({ keyId, err: error }, 'the private key of a web key cannot be opened, so it will not be made to sign')
       }
     }
-    return { undecryptable, sealed: new Map(keys.map(({ keyId, sealed }) => [keyId, sealed])) }
+    return undecryptable
   }
 }

@@ -73,7 +73,7 @@ export class Rotator {
   }
 
   get status(): { readonly enabled: boolean; readonly overdueSeconds: number; readonly failures: number } {
-    const { ring, rotation } = this.#options.replica.status()
+    const { ring, rotation } = this.#options.replica.state
     const { enabled, rotationIntervalSeconds } = rotation.policy
     const active = activeKey(ring)
     const age = active === undefined ? 0 : (this.#options.now().getTime() - active.activatedAt.getTime()) / 1000
@@ -115,7 +115,7 @@ export class Rotator {
   #due(): readonly PlannedStep[] {
     const { replica, limits, now } = this.#options
     if (!replica.isWritable()) return []
-    const { ring, rotation } = replica.status()
+    const { ring, rotation } = replica.state
     const blocked = blockedStep(rotation, ring, limits)
     const planned = plannedSteps(rotation, ring, { ...limits, undecryptable: this.#undecryptable })
     const steps = [...planned, ...(blocked === undefined ? [] : [blocked])]
@@ -124,7 +124,7 @@ export class Rotator {
 
   #hasUnpublished(): boolean {
     const { replica } = this.#options
-    return replica.isWritable() && unpublishedKeys(replica.status().ring).length > 0
+    return replica.isWritable() && unpublishedKeys(replica.state.ring).length > 0
   }
 
   /**
@@ -146,29 +146,24 @@ export class Rotator {
 
   async #make(wanted: RotationStep): Promise<void> {
     const { store, generator, replica, limits, log } = this.#options
-    if (wanted.kind === 'create') assertRoom(replica.status().ring, limits.maxWebKeys)
-    const sealed = wanted.kind === 'activate' ? await this.#checkDecryptable(wanted.keyId) : undefined
+    if (wanted.kind === 'create') assertRoom(replica.state.ring, limits.maxWebKeys)
+    if (wanted.kind === 'activate') await this.#checkDecryptable(wanted.keyId)
     const pair = wanted.kind === 'create' ? await generator.generate(wanted.config, 'high') : undefined
     const keyId = 'keyId' in wanted ? wanted.keyId : (pair?.keyId ?? '')
     const entry = { ...SYSTEM, action: `rotation/${wanted.kind}`, resource: webKeyResource(keyId) }
-    const change = await store.update(entry, (ring, now, rotation) =>
+    const made = await store.update(entry, (ring, now, rotation) =>
       planStep(rotation, ring, { wanted, now, limits, pair, undecryptable: this.#undecryptable }),
     )
     // The step is stored. What is missing here is in the log.
-    if (!(await replica.adopt(change, sealed))) await replica.refreshOrLog()
+    await replica.refreshOrLog()
     await this.#publish()
-    if (change.result !== undefined) log.info({ keyId, step: change.result.kind }, 'the rotation of web keys went on')
+    if (made !== undefined) log.info({ keyId, step: made.kind }, 'the rotation of web keys went on')
   }
 
-  /**
-   * A key that cannot be decrypted must not replace one that signs.
-   * @returns The sealed private key by key id. @throws {DomainError} `web_key_cannot_be_opened`.
-   */
-  async #checkDecryptable(keyId: string): Promise<ReadonlyMap<string, string>> {
-    const { undecryptable, sealed } = await this.#options.decryptability.checkInitialKeys()
-    this.#undecryptable = undecryptable
-    assertDecryptable({ keyId }, { undecryptable })
-    return sealed
+  /** A key that cannot be decrypted must not replace one that signs. @throws {DomainError} `web_key_cannot_be_opened`. */
+  async #checkDecryptable(keyId: string): Promise<void> {
+    this.#undecryptable = await this.#options.decryptability.checkInitialKeys()
+    assertDecryptable({ keyId }, { undecryptable: this.#undecryptable })
   }
 
   #backOff(): void {

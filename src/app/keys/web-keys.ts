@@ -103,12 +103,9 @@ export class WebKeys {
     const { activationGuard: guard, limits, decryptability, log } = this.#options
     const activation = { guard, jwksMaxAgeSeconds: limits.jwksMaxAgeSeconds }
     // Before the lock, so that no other change waits for the check.
-    const { undecryptable, sealed } = await decryptability.checkKey(keyId)
-    const result = await this.#change(
-      actor,
-      webKeyResource(keyId),
-      (ring, now) => planActivation(ring, keyId, { ...activation, now, undecryptable }),
-      sealed,
+    const undecryptable = await decryptability.checkKey(keyId)
+    const result = await this.#change(actor, webKeyResource(keyId), (ring, now) =>
+      planActivation(ring, keyId, { ...activation, now, undecryptable }),
     )
     const { key, knownFrom } = result
     log.info({ keyId, algorithm: key.algorithm }, 'web key activated')
@@ -152,13 +149,13 @@ export class WebKeys {
   /** Rotates out of turn: at once if the standby is known everywhere, or as soon as it is. */
   async rotate(actor: Actor): Promise<RequestedRotation> {
     const { decryptability, limits, log } = this.#options
-    const { undecryptable, sealed } = await decryptability.checkInitialKeys()
+    const undecryptable = await decryptability.checkInitialKeys()
     const decide = (ring: KeyRing, now: Date, rotation: Rotation): KeyChange<RequestedRotation> => {
       const plan = planRequestedRotation(rotation, ring, { now, limits, undecryptable })
       const { done, key } = plan.result
       return done && key !== undefined ? { ...plan, resource: webKeyResource(key.keyId) } : plan
     }
-    const result = await this.#change(actor, WEB_KEYS, decide, sealed)
+    const result = await this.#change(actor, WEB_KEYS, decide)
     const { done, doneAt, key } = result
     log.info({ done, doneAt, keyId: key?.keyId }, 'a rotation of web keys was asked for')
     return result
@@ -171,7 +168,7 @@ export class WebKeys {
    */
   async revoke(actor: Actor, keyId: string): Promise<Revocation> {
     const { replica, decryptability } = this.#options
-    const { undecryptable } = await decryptability.checkInitialKeys()
+    const undecryptable = await decryptability.checkInitialKeys()
     const revocation = await this.#revoke(actor, keyId, { undecryptable, replacement: undefined }).catch((error) =>
       this.#revocationBefore(keyId, error),
     )
@@ -237,14 +234,14 @@ export class WebKeys {
   ): Promise<Revocation> {
     const { store, generator, limits, log } = this.#options
     const { jwksMaxAgeSeconds } = limits
-    const { result, rotation } = await store.update(
+    const result = await store.update<Revocation | WebKeyConfig>(
       { ...actor, resource: webKeyResource(keyId) },
       (ring, now, { policy: { config } }) =>
-        planRevocation(ring, keyId, { ...options, now, jwksMaxAgeSeconds, config }) ?? { steps: [], result: undefined },
+        planRevocation(ring, keyId, { ...options, now, jwksMaxAgeSeconds, config }) ?? { steps: [], result: config },
     )
-    if (result === undefined) {
+    if ('kind' in result) {
       // Keys are never generated under the lock, and a replacement is rarely needed.
-      const generate = () => generator.generate(rotation.policy.config, 'high')
+      const generate = () => generator.generate(result, 'high')
       const running = this.#replacements.get(keyId) ?? generate().finally(() => this.#replacements.delete(keyId))
       this.#replacements.set(keyId, running)
       return this.#revoke(actor, keyId, { ...options, replacement: await running })
@@ -263,17 +260,15 @@ export class WebKeys {
     return revocationOf(key, { ring: await this.list(), jwksMaxAgeSeconds: limits.jwksMaxAgeSeconds })
   }
 
-  /** @param sealed Sealed private keys by key id, with that of the key that becomes active. */
   async #change<T>(
     actor: Actor,
     resource: string,
     decide: (ring: KeyRing, now: Date, rotation: Rotation) => KeyChange<T>,
-    sealed?: ReadonlyMap<string, string>,
   ): Promise<T> {
     const { store, replica } = this.#options
-    const change = await store.update({ ...actor, resource }, decide)
-    await replica.takeOverOwnChange(change, sealed)
-    return change.result
+    const result = await store.update({ ...actor, resource }, decide)
+    await replica.refreshAfterWrite()
+    return result
   }
 }
 

@@ -15,7 +15,7 @@ export type ReplicaIdentity = Pick<Heartbeat, 'replicaId' | 'hostName' | 'keytur
 export interface HeartbeatOptions {
   readonly store: Pick<ReplicaStore, 'beat' | 'remove'>
   readonly identity: ReplicaIdentity
-  readonly replica: Pick<Replica, 'status'>
+  readonly replica: Pick<Replica, 'state'>
   readonly readiness: () => Readiness
   /** Whether there is a database to write to, which was reached a moment ago. */
   readonly canWrite: () => boolean
@@ -39,7 +39,7 @@ export function startHeartbeats(options: HeartbeatOptions): () => Promise<void> 
     }
   }
   const beat = () => {
-    const { version, lagSeconds } = replica.status()
+    const { version, lagSeconds } = replica.state
     const state = readiness()
     const reason = state.ready ? '' : state.reason.slice(0, MAX_REASON)
     return store.beat({ ...identity, version, lagSeconds, ready: state.ready, reason })

@@ -8,20 +8,17 @@
 import { isSameRevision } from '../../domain/changes.ts'
 import { DomainError, isOutage, onStandby } from '../../domain/errors.ts'
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
-import type { KeyRing } from '../../domain/keys/key-ring.ts'
-import type { Rotation } from '../../domain/keys/rotation.ts'
 import type { ChangeFeed, InstanceReader } from '../../domain/ports/instance.ts'
-import type { SignerFactory, StoredKeyChange } from '../../domain/ports/keys.ts'
+import type { SignerFactory } from '../../domain/ports/keys.ts'
 import type { Log, Readiness } from '../../domain/ports/runtime.ts'
 import { HEARTBEAT_SECONDS, MIN_STANDBY_STALENESS_SECONDS } from '../../domain/replicas.ts'
 import type { Clock } from '../../domain/time.ts'
 import { repeat } from '../concurrency/repeat.ts'
 import { SingleFlight, Throttled } from '../concurrency/single-flight.ts'
 import { LiveIdentities } from '../identities/live-identities.ts'
-import { type KeySnapshot, LiveKeyRing } from '../keys/live-key-ring.ts'
 import { ClockOffset, DatabaseRole } from './database-facts.ts'
 import { assertSameIssuer } from './issuer.ts'
-import { ReplicaMemory } from './replica-memory.ts'
+import { type KeySnapshot, ReplicaMemory, type ReplicaState } from './replica-memory.ts'
 import { StalenessGuard } from './staleness-guard.ts'
 import { refuseUnreadableRows } from './unreadable-rows.ts'
 
@@ -52,28 +49,13 @@ export interface ReplicaOptions {
   readonly primaryUrl?: string | null
 }
 
-export interface ReplicaStatus {
-  readonly ring: KeyRing
-  readonly rotation: Rotation
-  readonly version: number
-  readonly changedAt: Date | null
-  readonly stalenessSeconds: number
-  /** How old what a standby had was at the last comparison that succeeded, in seconds; null: the database was a primary. */
-  readonly replayAgeSeconds: number | null
-  /** How long the last change of another process took to get here, at most. Null: there has been none. */
-  readonly lagSeconds: number | null
-  readonly clockOffsetSeconds: number
-  /** The row because of which a newer version cannot be taken over; undefined if there is none. */
-  readonly unreadableRow: StalenessGuard['unreadableRow']
-}
-
 export class Replica {
   readonly guard: StalenessGuard
   readonly identities: LiveIdentities
+  readonly clockOffset: ClockOffset
   readonly #options: ReplicaOptions
   readonly #memory: ReplicaMemory
   readonly #role: DatabaseRole
-  readonly #clockOffset: ClockOffset
   readonly #loads = new SingleFlight(() => this.#load())
   readonly #confirmations: Throttled
   #stopComparing = async () => {}
@@ -81,21 +63,16 @@ export class Replica {
   #stopped = false
 
   constructor(options: ReplicaOptions) {
-    const { reader, signers, clock, log } = options
+    const { reader, clock, log } = options
     this.#options = options
     this.guard = new StalenessGuard(options)
     this.#role = new DatabaseRole(options)
-    this.#clockOffset = new ClockOffset(options)
+    this.clockOffset = new ClockOffset(options)
     this.#confirmations = new Throttled({ clock, everyMilliseconds: CONFIRM_EVERY, run: () => this.refresh() })
     const { findServiceUser, findFederatedUsers } = reader
     const found = refuseUnreadableRows(clock, log)({ findServiceUser, findFederatedUsers })
     this.identities = new LiveIdentities({ ...options, reader: found, guard: this.guard })
-    this.#memory = new ReplicaMemory({
-      keys: new LiveKeyRing(signers, log),
-      identities: this.identities,
-      clock,
-      log,
-    })
+    this.#memory = new ReplicaMemory({ ...options, identities: this.identities })
   }
 
   /**
@@ -120,36 +97,24 @@ export class Replica {
     await this.#loads.settled()
   }
 
+  /** What is in memory, whether it is fresh or not. */
+  get state(): ReplicaState {
+    return this.#memory.state
+  }
+
   /** The newest key ring that this replica knows. @throws {DomainError} `storage_unavailable` if memory is not fresh. */
   keys(): KeySnapshot {
     this.guard.assertFresh()
-    return this.#memory.keys.current
+    return this.state
   }
 
   trustedIssuers(): readonly TrustedIssuer[] {
-    return this.guard.isFresh() ? this.#memory.trustedIssuers : []
+    return this.guard.isFresh() ? this.state.trustedIssuers : []
   }
 
-  onKeys(listener: (snapshot: KeySnapshot) => void): void {
-    this.#memory.keys.subscribe(listener)
-  }
-
-  /**
-   * Calls `listener` with each change that this replica knows, until the returned function is called: with how long it took to get here, in
-   * seconds; null if it was made here and not read back.
-   */
-  onChange(listener: (lagSeconds: number | null) => void): () => void {
+  /** Calls `listener` with each state that this replica takes over, until the returned function is called. */
+  onChange(listener: (state: ReplicaState) => void): () => void {
     return this.#memory.subscribe(listener)
-  }
-
-  status(): ReplicaStatus {
-    const { keys, rotation, revision, lagSeconds } = this.#memory
-    const { stalenessSeconds, replayAgeSeconds, unreadableRow } = this.guard
-    const { ring } = keys.current
-    const { version, changedAt } = revision
-    const ages = { stalenessSeconds, replayAgeSeconds, lagSeconds }
-    const clockOffsetSeconds = this.#clockOffset.seconds
-    return { ring, rotation, version, changedAt, ...ages, clockOffsetSeconds, unreadableRow }
   }
 
   isStandby(): boolean {
@@ -158,7 +123,7 @@ export class Replica {
 
   /** Whether this replica can make changes, read them back, and have them dated right. All that changes the instance in the background asks this. */
   isWritable(): boolean {
-    return this.guard.isFresh() && this.guard.isCurrent() && !this.#role.isStandby && this.#clockOffset.isTolerable
+    return this.guard.isFresh() && this.guard.isCurrent() && !this.#role.isStandby && this.clockOffset.isTolerable
   }
 
   /** @throws {DomainError} `primary_region`, `storage_unavailable`: the database was a standby at the last comparison. Every change of a caller asks this. */
@@ -168,12 +133,12 @@ export class Replica {
 
   /** Whether tokens can be issued, and will be for longer than it takes to notice what is wrong. */
   readiness(): Readiness {
-    const reason = this.guard.whyNotReady() ?? this.#clockOffset.whyNotReady()
+    const reason = this.guard.whyNotReady() ?? this.clockOffset.whyNotReady()
     if (reason !== undefined) return { ready: false, reason }
-    if (this.#memory.keys.current.signer === null)
+    if (this.state.signer === null)
       return { ready: false, reason: 'no web key is active, or the active one cannot be opened' }
     const standby = this.#role.isStandby ? { stalenessSeconds: this.guard.stalenessSeconds } : undefined
-    const warnings = [...this.guard.warnings(), ...this.#clockOffset.warnings()]
+    const warnings = [...this.guard.warnings(), ...this.clockOffset.warnings()]
     return { ready: true, warnings, ...(standby === undefined ? {} : { standby }) }
   }
 
@@ -212,16 +177,6 @@ export class Replica {
     }
   }
 
-  /**
-   * Serves a change of the keys that this process has made. Nothing is read again if memory has the revision on which the change
-   * was decided.
-   * @param sealed Sealed private keys by key id, the one of the key that is active now among them if the change has activated it.
-   * @throws {DomainError} `change_not_in_force` like `refreshAfterWrite`.
-   */
-  async takeOverOwnChange(change: StoredKeyChange<unknown>, sealed?: ReadonlyMap<string, string>): Promise<void> {
-    if (!(await this.adopt(change, sealed))) await this.refreshAfterWrite()
-  }
-
   /** Like `refresh`, but only logs a failure: the next comparison may succeed. */
   async refreshOrLog(): Promise<void> {
     await this.refresh().catch(() => this.#logFailure())
@@ -234,11 +189,11 @@ export class Replica {
     let replayAge = 0
     try {
       const status = await reader.status()
-      this.#clockOffset.observe(status.clock.offsetSeconds)
+      this.clockOffset.observe(status.clock.offsetSeconds)
       replayAge = this.#role.observe(status, at)
       assertSameIssuer(status.issuer, issuer)
-      version = isSameRevision(status, this.#memory.revision) ? undefined : status.version
-      if (version !== undefined) await this.#memory.load(reader)
+      version = isSameRevision(status, this.state) ? undefined : status.version
+      if (version !== undefined) await this.#memory.load()
     } catch (error) {
       this.guard.failed({ at, version, error })
       throw error
@@ -253,11 +208,6 @@ export class Replica {
       `the database is a standby, which knows how old it is by heartbeats of its primary every ${HEARTBEAT_SECONDS} s: ` +
         `KEYTURN_MAX_STALENESS must be at least ${MIN_STANDBY_STALENESS_SECONDS}, and is ${maxStalenessSeconds}`,
     )
-  }
-
-  /** Like `takeOverOwnChange`, but reads nothing. @returns Whether the change is served now. */
-  async adopt(change: StoredKeyChange<unknown>, sealed?: ReadonlyMap<string, string>): Promise<boolean> {
-    return this.guard.isCurrent() && (await this.#memory.adopt(change, sealed).catch(() => false))
   }
 
   #logFailure(): void {

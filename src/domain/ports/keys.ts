@@ -1,6 +1,5 @@
 /** The web keys in the database, and their private halves. `storage/` and `crypto/` implement these. */
 
-import type { Revision } from '../changes.ts'
 import type { ChangeEntry } from '../identities/authority.ts'
 import type { WebKeyConfig } from '../keys/key-algorithm.ts'
 import type { KeyRing, KeyRingChange, SealedKeyPair } from '../keys/key-ring.ts'
@@ -24,10 +23,7 @@ export interface KeyStore {
    * @throws {DomainError} `change_outcome_unknown` when the database has not confirmed a change, which may be stored or not. Only an
    * idempotent change may be repeated then.
    */
-  update<T>(
-    entry: ChangeEntry,
-    decide: (ring: KeyRing, now: Date, rotation: Rotation) => KeyChange<T>,
-  ): Promise<StoredKeyChange<T>>
+  update<T>(entry: ChangeEntry, decide: (ring: KeyRing, now: Date, rotation: Rotation) => KeyChange<T>): Promise<T>
   /**
    * Dates the publication of initial keys that have no date yet (see `planPublication`), as one step like `update`. Call it
    * after an update that added a key has returned; what another process left undated is dated as well.
@@ -48,17 +44,6 @@ export interface KeyChange<T> extends KeyRingChange<T> {
   readonly rotation?: Rotation
   /** The resource of the audit event, if the decision knows it better than the caller. */
   readonly resource?: string
-}
-
-/** The keys as an update has left them, so that a replica need not read them again. */
-export interface StoredKeyChange<T> {
-  readonly result: T
-  readonly ring: KeyRing
-  readonly rotation: Rotation
-  /** The revision on which the update was decided. */
-  readonly before: Revision
-  /** The revision that the update made; `before` if it changed nothing. */
-  readonly after: Revision
 }
 
 /** `high`: for a revocation or the rotation, which does not wait behind the keys that callers create. Default `normal`. */

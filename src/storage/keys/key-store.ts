@@ -5,12 +5,11 @@
  */
 import type { Transaction } from 'kysely'
 import { NO_USER } from '../../domain/changes.ts'
-import type { ChangeEntry } from '../../domain/identities/authority.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
-import { applySteps, type KeyRing, type KeyRingStep, planPublication } from '../../domain/keys/key-ring.ts'
+import { type KeyRing, type KeyRingStep, planPublication } from '../../domain/keys/key-ring.ts'
 import type { Rotation } from '../../domain/keys/rotation.ts'
-import type { KeyChange, KeyStore, StoredKeyChange } from '../../domain/ports/keys.ts'
-import { type Change, changeInstance, type Decided } from '../change/instance-change.ts'
+import type { KeyChange, KeyStore } from '../../domain/ports/keys.ts'
+import { type Change, changeForResult, type Decided } from '../change/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
@@ -23,28 +22,17 @@ interface Keys {
   readonly rotation: Rotation
 }
 
-/** A change, and the keys as it leaves them. */
-interface Decision<T> extends Decided {
-  readonly change: KeyChange<T>
-  readonly keys: Keys
-}
-
-type Decide<T> = (ring: KeyRing, now: Date, rotation: Rotation) => KeyChange<T>
-
 /** The web keys of a migrated database. */
 export function createKeyStore(database: Database, macs: PublicKeyMacs): KeyStore {
   return {
-    update: async <T>(entry: ChangeEntry, decide: Decide<T>): Promise<StoredKeyChange<T>> => {
-      const { decision, before, after } = await changeInstance(database, entry, changeOf(macs, decide))
-      const { change, keys } = decision
-      return { result: change.result, ...keys, before, after }
-    },
+    update: (entry, decide) => changeForResult(database, entry, changeOf(macs, decide)),
 
-    publish: async () => {
-      const observation = changeOf(macs, (ring, now) => planPublication(ring, { now }))
-      const { decision } = await changeInstance(database, null, observation)
-      return decision.change.result
-    },
+    publish: () =>
+      changeForResult(
+        database,
+        null,
+        changeOf(macs, (ring, now) => planPublication(ring, { now })),
+      ),
 
     findRevoked: (keyId) =>
       usingStorageWithRetries(() => database.db.transaction().execute((trx) => readRevokedWebKey(trx, keyId, macs))),
@@ -54,32 +42,28 @@ export function createKeyStore(database: Database, macs: PublicKeyMacs): KeyStor
   }
 }
 
-function changeOf<T>(macs: PublicKeyMacs, decide: Decide<T>): Change<Keys, Decision<T>> {
+function changeOf<T>(
+  macs: PublicKeyMacs,
+  decide: (ring: KeyRing, now: Date, rotation: Rotation) => KeyChange<T>,
+): Change<Keys, Decided & KeyChange<T>> {
   return {
     read: async (trx) => ({ ring: await readKeyRing(trx, macs), rotation: await readRotation(trx) }),
     decide: ({ ring, rotation }, { date }) => {
       const change = decide(ring, date, rotation)
-      const keys = { ring: applySteps(ring, change.steps), rotation: change.rotation ?? rotation }
       const { resource } = change
-      return { change, keys, events: [resource === undefined ? {} : { resource }], changedUsers: NO_USER }
+      return { ...change, events: [resource === undefined ? {} : { resource }], changedUsers: NO_USER }
     },
-    write: (trx, before, { change, keys }) => writeAll({ trx, macs }, before, { steps: change.steps, keys }),
+    write: async (trx, before, { steps, rotation = before.rotation }) => {
+      for (const step of steps) await write({ trx, macs }, step)
+      if (rotation !== before.rotation) await writeRotation(trx, rotation)
+      return steps.length > 0 || rotation !== before.rotation
+    },
   }
 }
 
 interface Writing {
   readonly trx: Transaction<Tables>
   readonly macs: PublicKeyMacs
-}
-
-async function writeAll(
-  writing: Writing,
-  before: Keys,
-  { steps, keys: { rotation } }: { readonly steps: readonly KeyRingStep[]; readonly keys: Keys },
-): Promise<boolean> {
-  for (const step of steps) await write(writing, step)
-  if (rotation !== before.rotation) await writeRotation(writing.trx, rotation)
-  return steps.length > 0 || rotation !== before.rotation
 }
 
 async function write(writing: Writing, step: KeyRingStep): Promise<void> {

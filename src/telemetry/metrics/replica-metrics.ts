@@ -1,6 +1,5 @@
 /** Metrics of what this replica has in memory, of how well it follows the database, and of the way there. */
 import type { Registry } from 'prom-client'
-import type { KeySnapshot } from '../../app/keys/live-key-ring.ts'
 import type { Replica } from '../../app/replica/replica.ts'
 import { activeKey } from '../../domain/keys/key-ring.ts'
 import type { WebKeyState } from '../../domain/keys/web-key.ts'
@@ -29,19 +28,18 @@ export interface DatabaseStatus {
 /** Registers the metrics of a replica. @param now The time of the instance, which dates the keys. */
 export function measureReplica(registry: Registry, replica: Replica, now: () => Date): void {
   const { gauge, counter } = observing(registry)
-  let keys: KeySnapshot = { ring: [], signer: null }
-  replica.onKeys((newest) => {
-    keys = newest
-  })
   gauge('keyturn_web_keys', 'Web keys by state.', {
     labelNames: ['state'],
     read: () =>
-      KEY_STATES.map((state) => ({ labels: { state }, value: keys.ring.filter((key) => key.state === state).length })),
+      KEY_STATES.map((state) => ({
+        labels: { state },
+        value: replica.state.ring.filter((key) => key.state === state).length,
+      })),
   })
   gauge('keyturn_active_key_age_seconds', 'Time since the active web key was activated.', {
     labelNames: ['algorithm'],
     read: () => {
-      const active = activeKey(keys.ring)
+      const active = activeKey(replica.state.ring)
       if (active === undefined) return []
       // The clock of the instance is known to some milliseconds.
       const ageSeconds = Math.max(0, (now().getTime() - active.activatedAt.getTime()) / 1000)
@@ -50,23 +48,23 @@ export function measureReplica(registry: Registry, replica: Replica, now: () => 
   })
   gauge('keyturn_can_sign', 'Whether there is an active web key whose private key is open: 1 or 0.', {
     aggregator: 'min',
-    read: () => keys.signer !== null,
+    read: () => replica.state.signer !== null,
   })
   const unreadable = 'The row because of which a newer state of the instance cannot be taken over: 1, or 0 for none.'
   gauge('keyturn_replica_unreadable', unreadable, {
     labelNames: ['kind', 'id'],
     // One series, so that the labels are bounded.
     read: () => {
-      const row = replica.status().unreadableRow
+      const row = replica.guard.unreadableRow
       if (row === undefined) return [{ labels: { kind: 'none', id: '' }, value: 0 }]
       return [{ labels: { kind: row.kind, id: row.id.slice(0, MAX_ID_LENGTH) }, value: 1 }]
     },
   })
-  gauge('keyturn_replica_version', 'Version of the instance in memory.', { read: () => replica.status().version })
+  gauge('keyturn_replica_version', 'Version of the instance in memory.', { read: () => replica.state.version })
   const staleness = 'Time since the state in memory was last confirmed against the database.'
-  gauge('keyturn_replica_staleness_seconds', staleness, { read: () => replica.status().stalenessSeconds })
+  gauge('keyturn_replica_staleness_seconds', staleness, { read: () => replica.guard.stalenessSeconds })
   const replay = 'How old what a standby had was at the last comparison; 0 if the database is a primary.'
-  gauge('keyturn_replica_replay_age_seconds', replay, { read: () => replica.status().replayAgeSeconds ?? 0 })
+  gauge('keyturn_replica_replay_age_seconds', replay, { read: () => replica.guard.replayAgeSeconds ?? 0 })
   const lookups = 'Look-ups of service users, by result: in memory, or read from the database.'
   counter('keyturn_identity_cache_lookups_total', lookups, {
     labelNames: ['result'],

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose'
-import type { KeySnapshot } from '../../../../src/app/keys/live-key-ring.ts'
+import type { KeySnapshot } from '../../../../src/app/replica/replica-memory.ts'
 import { splitClientId } from '../../../../src/domain/identities/client-id.ts'
 import { keySetOf } from '../../../../src/oauth/documents/jwks.ts'
 import { eventually } from '../../../support/eventually.ts'

@@ -2,7 +2,7 @@
  * Clients of the token endpoint with all kinds of credentials and grants, and servers that know them.
  */
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import type { KeySnapshot } from '../../../../src/app/keys/live-key-ring.ts'
+import type { KeySnapshot } from '../../../../src/app/replica/replica-memory.ts'
 import { createKeyPairGenerator } from '../../../../src/crypto/key-pair.ts'
 import { generateMasterKey, parseMasterKeys } from '../../../../src/crypto/master-keys.ts'
 import { createKeySealer } from '../../../../src/crypto/sealed-key.ts'

@@ -3,7 +3,7 @@ import { connect as connectHttp2, constants } from 'node:http2'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeProtectedHeader } from 'jose'
-import type { KeySnapshot } from '../../../../src/app/keys/live-key-ring.ts'
+import type { KeySnapshot } from '../../../../src/app/replica/replica-memory.ts'
 import { DomainError } from '../../../../src/domain/errors.ts'
 import { eventually } from '../../../support/eventually.ts'
 import {

@@ -4,7 +4,7 @@
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { AttemptLimiter } from '../../../../src/app/access/attempt-limiter.ts'
-import type { KeySnapshot } from '../../../../src/app/keys/live-key-ring.ts'
+import type { KeySnapshot } from '../../../../src/app/replica/replica-memory.ts'
 import type { ServiceUser } from '../../../../src/domain/identities/service-user.ts'
 import type { Secrets } from '../../../../src/domain/integrity.ts'
 import { DEFAULT_LIMITS } from '../../../../src/http/connections/limits.ts'
