@@ -2,39 +2,21 @@
  * Integrity of rows: a row is trusted only if a program with the integrity key of the instance has written it. That key is stored
  * sealed. `crypto/` implements these ports (decision 11).
  */
-import type { ConsoleSession, SignInLink } from './console/sign-ins.ts'
-import type { TrustedIssuer } from './federation/trusted-issuer.ts'
-import type { CredentialKind } from './identities/credential.ts'
-import type { KeyPairFacts } from './keys/web-key.ts'
+/** Each has a key of its own: the record of a revoked key cannot be published again. */
+export type CodedRow =
+  | 'webKeys'
+  | 'revokedWebKeys'
+  | 'trustedIssuers'
+  | 'credentials'
+  | 'signInLinks'
+  | 'consoleSessions'
 
-/**
- * Message authentication codes of public keys, of what JWTs are believed by, and of sign-ins at the console.
- *
- * The codes of web keys and of revoked ones differ, so that the record of a revoked key cannot be published again.
- */
+/** Message authentication codes of rows: of public keys, of what JWTs are believed by, and of sign-ins at the console. */
 export interface PublicKeyMacs {
-  /** @throws {Error} if the key id of a web key is not the thumbprint of the key (RFC 7638). */
-  of<Kind extends keyof CodedRows>(kind: Kind, row: CodedRows[Kind]): Uint8Array
-  /** @throws {Error} if this is not its code; like `of`. */
-  assert<Kind extends keyof CodedRows>(kind: Kind, row: CodedRows[Kind], mac: Uint8Array): void
-}
-
-export interface CodedRows {
-  readonly webKeys: KeyPairFacts
-  readonly revokedWebKeys: KeyPairFacts
-  readonly trustedIssuers: Omit<TrustedIssuer, 'createdAt'>
-  readonly credentials: CredentialFacts
-  readonly signInLinks: SignInLink
-  /** All but the last use. */
-  readonly consoleSessions: Omit<ConsoleSession, 'lastUsedAt'>
-}
-
-/** Of a credential that is no secret. It is of one service user, and of no other. */
-interface CredentialFacts {
-  readonly userId: string
-  readonly credentialId: string
-  readonly kind: CredentialKind
-  readonly content: string
+  /** @param texts What the row says that must not be changed, its id included, always in this order. */
+  of(kind: CodedRow, texts: readonly string[]): Uint8Array
+  /** @throws {Error} if this is not the code of these texts. */
+  assert(kind: CodedRow, texts: readonly string[], mac: Uint8Array): void
 }
 
 /** Makes secrets of one kind, and compares them. */

@@ -145,10 +145,9 @@ describe('an attacker who can write to the database, without a master key,', () 
     const userId = await plantOwner()
     await identities.addFederatedIdentity({ userId, issuerId, subject: 'robot' })
     const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    await write(
-      `update trusted_issuers set key_source = 'given', key_url = null, max_key_staleness = null, keys = $1`,
-      JSON.stringify([publicKey.export({ format: 'jwk' })]),
-    )
+    const keys = [publicKey.export({ format: 'jwk' })]
+    const content = JSON.stringify({ keys: { kind: 'given', keys }, algorithms: ['ES256'], maxLifetimeSeconds: 3600 })
+    await write('update trusted_issuers set content = $1', content)
     await announce()
     const refusal = `trusted issuer ${issuerId} in the database is not valid: its mac does not fit`
     await eventually(() => expect(server.output().stderr).toContain(refusal))

@@ -54,15 +54,16 @@ type KeyOptions = { readonly kid?: string; readonly alg?: string; readonly expir
 async function addKey(userId: string, publicKey: KeyObject, { expiresAt, ...members }: KeyOptions = {}) {
   const keyId = randomUUID()
   const publicJwk = { ...(publicKey.export({ format: 'jwk' }) as PublicJwk), ...members }
-  const row = { kind: 'user_key', content: JSON.stringify({ publicJwk }) } as const
+  const content = JSON.stringify({ publicJwk })
   await change(instance.database, async (trx) => {
     await trx
       .insertInto('credentials')
       .values({
-        ...row,
         credential_id: keyId,
         user_id: userId,
-        mac: instance.integrity.publicKeys.of('credentials', { userId, credentialId: keyId, ...row }),
+        kind: 'user_key',
+        content,
+        mac: instance.integrity.publicKeys.of('credentials', [userId, keyId, 'user_key', content]),
         creation_date: YESTERDAY,
         expiration_date: expiresAt ?? null,
       })

@@ -7,6 +7,7 @@ import { RotationStepKind } from '../../gen/iam/webkey/v2/rotation_pb.js'
 import { EcdsaCurve, type WebKey, WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { State } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
+import type { RotationPolicy } from '../../src/domain/keys/rotation-policy.ts'
 import { type Administration, administrationOf, refusalOf } from '../support/administration.ts'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
 import { clientOf, TRANSPORTS, type TransportName } from '../support/web-key-client.ts'
@@ -215,15 +216,18 @@ describe('changing the rotation policy', () => {
   })
 
   it('can switch off a policy that the settings of today would not allow, but not on again', async () => {
-    const set = (values: { retention: number; enabled?: boolean }) =>
-      instance.database.db.updateTable('rotation').set(values).execute()
-    const retention = 7 * 86_400
-    await set({ retention: 60 })
+    const set = async (values: Partial<RotationPolicy>) => {
+      const { policy } = await instance.database.db.selectFrom('rotation').select('policy').executeTakeFirstOrThrow()
+      const changed = JSON.stringify({ ...(policy as RotationPolicy), ...values })
+      await instance.database.db.updateTable('rotation').set({ policy: changed }).execute()
+    }
+    const retentionSeconds = 7 * 86_400
+    await set({ retentionSeconds: 60 })
     try {
       expect((await update({ enabled: false }, 'enabled')).body.policy).toMatchObject({ retention: '60s' })
       expect((await update({ enabled: true }, 'enabled')).info).toMatchObject({ metadata: { field: 'retention' } })
     } finally {
-      await set({ retention, enabled: true })
+      await set({ retentionSeconds, enabled: true })
     }
   })
 

@@ -48,7 +48,7 @@ beforeAll(async () => {
   }
   // Another process makes keys of each kind and state, so that the one that is looked at has made none of them.
   const maker = await startKeyturn({ env })
-  await postgres.query('update rotation set enabled = false', [], url)
+  await postgres.query(`update rotation set policy = jsonb_set(policy::jsonb, '{enabled}', 'false')`, [], url)
   try {
     admin = { ...(await maker.admin()), token_endpoint: `${maker.listenUrl}/oauth/v2/token` }
     const { keys } = administrationWith(maker, await requestToken(admin))

@@ -155,7 +155,7 @@ async function useWebhook(running: KeyturnProcess, token: string): Promise<Secre
 
 /** Every private key in the database, opened with the master key. */
 async function openEveryKey(
-  rows: readonly { key_id: string; algorithm: string; sealed_private_key: string; public_jwk: unknown }[],
+  rows: readonly { key_id: string; algorithm: string; sealed_private_key: string; public_jwk: string }[],
   masterKeys: string,
 ): Promise<Secret[]> {
   const sealer = createKeySealer(parseMasterKeys(masterKeys))
@@ -163,7 +163,7 @@ async function openEveryKey(
     rows.map(async ({ key_id: keyId, algorithm, sealed_private_key, public_jwk }) => {
       const key = await sealer.open(sealed_private_key, { keyId, algorithm: parseKeyAlgorithm(algorithm) })
       // The test looks for the right thing: this is the private half of the key that is published.
-      expect(createPublicKey(key).export({ format: 'jwk' })).toEqual(public_jwk)
+      expect(createPublicKey(key).export({ format: 'jwk' })).toEqual(JSON.parse(public_jwk))
       return secretKey(`the private key of ${algorithm} key ${keyId}`, key)
     }),
   )

@@ -3,8 +3,10 @@
  */
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
+import type { SignIns } from '../../src/domain/console/sign-ins.ts'
 import type { SessionOrigin } from '../../src/domain/identities/authority.ts'
 import type { Integrity } from '../../src/domain/integrity.ts'
+import { writeSignIns } from '../../src/storage/console/sign-in-rows.ts'
 import type { Database } from '../../src/storage/postgres/database.ts'
 
 /** Where, and by what servers believe the rows. */
@@ -26,17 +28,7 @@ const OPENID = { kind: 'openid_provider' } as const
 export async function seedLink({ database, integrity }: Seeding, userId: string, expiresIn: number): Promise<string> {
   const { secret: code, hash } = integrity.secrets.signInCodes.generate()
   const link = { hash, userId, origin: OPENID, createdAt: fromNow(expiresIn - 60), expiresAt: fromNow(expiresIn) }
-  await database.db
-    .insertInto('sign_in_links')
-    .values({
-      hash,
-      user_id: userId,
-      origin: JSON.stringify(link.origin),
-      creation_date: link.createdAt,
-      expiration_date: link.expiresAt,
-      mac: integrity.publicKeys.of('signInLinks', link),
-    })
-    .execute()
+  await write({ database, integrity }, { links: [link], sessions: [] })
   return code
 }
 
@@ -47,30 +39,17 @@ export async function seedSession(
   { origin = OPENID, ...age }: SessionAge & { readonly origin?: SessionOrigin },
 ) {
   const { secret: cookie, hash } = integrity.secrets.sessionCookies.generate()
-  const session = {
-    sessionId: randomUUID(),
-    userId,
-    origin,
-    hash,
-    clientAddress: '192.0.2.1',
-    createdAt: fromNow(age.created),
-    expiresAt: fromNow(age.expires),
-  }
-  await database.db
-    .insertInto('console_sessions')
-    .values({
-      session_id: session.sessionId,
-      hash,
-      user_id: userId,
-      origin: JSON.stringify(origin),
-      client_address: session.clientAddress,
-      creation_date: session.createdAt,
-      expiration_date: session.expiresAt,
-      last_use_date: fromNow(age.lastUse),
-      mac: integrity.publicKeys.of('consoleSessions', session),
-    })
-    .execute()
+  const dates = { createdAt: fromNow(age.created), expiresAt: fromNow(age.expires), lastUsedAt: fromNow(age.lastUse) }
+  const session = { sessionId: randomUUID(), userId, origin, hash, clientAddress: '192.0.2.1', ...dates }
+  await write({ database, integrity }, { links: [], sessions: [session] })
   return { cookie: `keyturn_console=${cookie}`, sessionId: session.sessionId }
+}
+
+async function write({ database, integrity }: Seeding, added: Pick<SignIns, 'links' | 'sessions'>): Promise<void> {
+  const nothing: SignIns = { links: [], sessions: [], unreadable: [], users: new Map() }
+  await database.db
+    .transaction()
+    .execute((trx) => writeSignIns(trx, [nothing, { ...nothing, ...added }], integrity.publicKeys))
 }
 
 /** How many seconds ago a session was last used, as it is stored. */

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { type Expression, type ExpressionBuilder, type Kysely, type Selectable, type SqlBool, sql } from 'kysely'
 import type { AuditEntry, AuditEvent, AuditFilter, Omission } from '../../domain/audit.ts'
-import { inChunks } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
+import { inChunks } from '../schema/write-rows.ts'
 
 /** The limits of the table, in characters. */
 const MAX_LENGTHS = {

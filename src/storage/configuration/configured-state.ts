@@ -12,8 +12,8 @@ import { readTrustedIssuers } from '../federation/federation-store.ts'
 import { readProjectsByIds } from '../identities/project-row.ts'
 import { countOwnersBut, readServiceUsers } from '../identities/service-user-row.ts'
 import { readRotation } from '../keys/rotation-row.ts'
-import { inChunks } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
+import { inChunks } from '../schema/write-rows.ts'
 import { countOtherHolders, takenAway } from './other-holders.ts'
 
 /** Users that one plan is made on: as many as a configuration may have, and as many that it prunes. */

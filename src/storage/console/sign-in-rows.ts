@@ -7,9 +7,9 @@ import { parseInstanceRole } from '../../domain/identities/permission.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { ReadAt } from '../../domain/ports/console.ts'
 import { CLOCK } from '../schema/clock.ts'
-import { difference } from '../schema/difference.ts'
 import { readRow } from '../schema/read-row.ts'
 import type { Tables } from '../schema/tables.ts'
+import { bytea, writeRows } from '../schema/write-rows.ts'
 
 /** All links and sessions with their users, and one user more. @throws {UnreadableRow} if the MAC of a link is wrong. */
 export async function readSignIns(db: Kysely<Tables>, userId: string | null, macs: PublicKeyMacs): Promise<SignIns> {
@@ -80,26 +80,22 @@ export async function writeSignIns(
   [before, next]: readonly [before: SignIns, next: SignIns],
   macs: PublicKeyMacs,
 ): Promise<boolean> {
-  const links = difference(before.links, next.links, ({ hash }) => Buffer.from(hash).toString('hex'))
-  const sessions = difference(before.sessions, next.sessions, ({ sessionId }) => sessionId)
-  const unreadable = difference(before.unreadable, next.unreadable, ({ sessionId }) => sessionId)
-  const ended = [...sessions.removed, ...unreadable.removed].map(({ sessionId }) => sessionId)
-  if (links.removed.length > 0) {
-    const hashes = links.removed.map(({ hash }) => hash)
-    await trx.deleteFrom('sign_in_links').where(sql<boolean>`hash = any(${hashes}::bytea[])`).execute()
-  }
-  if (ended.length > 0) {
-    await trx.deleteFrom('console_sessions').where(sql<boolean>`session_id = any(${ended}::uuid[])`).execute()
-  }
-  if (links.added.length > 0) {
-    const rows = links.added.map((link) => toLinkRow(link, macs))
-    await trx.insertInto('sign_in_links').values(rows).execute()
-  }
-  if (sessions.added.length > 0) {
-    const rows = sessions.added.map((session) => toSessionRow(session, macs))
-    await trx.insertInto('console_sessions').values(rows).execute()
-  }
-  return [links, sessions, unreadable].some(({ removed, added }) => removed.length + added.length > 0)
+  const bySessionId = { table: 'console_sessions', key: ['session_id'] } as const
+  const written = [
+    await writeRows(trx, { table: 'sign_in_links', key: ['hash'], rows: (link) => [toLinkRow(link, macs)] }, [
+      before.links,
+      next.links,
+    ]),
+    await writeRows(trx, { ...bySessionId, rows: (session) => [toSessionRow(session, macs)] }, [
+      before.sessions,
+      next.sessions,
+    ]),
+    await writeRows(trx, { ...bySessionId, rows: ({ sessionId }) => [{ session_id: sessionId }] }, [
+      before.unreadable,
+      next.unreadable,
+    ]),
+  ]
+  return written.includes(true)
 }
 
 /** Ends what users have at the console. */
@@ -114,19 +110,19 @@ function toLink(row: Selectable<Tables['sign_in_links']>, macs: PublicKeyMacs): 
   return readRow('sign_in_link', '', 'a sign-in link', () => {
     const { hash, user_id: userId, creation_date: createdAt, expiration_date: expiresAt } = row
     const link = { hash, userId, origin: parseOrigin(row.origin), createdAt, expiresAt }
-    macs.assert('signInLinks', link, row.mac)
+    macs.assert('signInLinks', textsOf(link), row.mac)
     return link
   })
 }
 
 function toLinkRow(link: SignInLink, macs: PublicKeyMacs) {
   return {
-    hash: link.hash,
+    hash: bytea(link.hash),
     user_id: link.userId,
     origin: JSON.stringify(link.origin),
     creation_date: link.createdAt,
     expiration_date: link.expiresAt,
-    mac: macs.of('signInLinks', link),
+    mac: bytea(macs.of('signInLinks', textsOf(link))),
   }
 }
 
@@ -142,7 +138,7 @@ function toSession(row: Selectable<Tables['console_sessions']>, macs: PublicKeyM
       expiresAt: row.expiration_date,
       lastUsedAt: row.last_use_date,
     }
-    macs.assert('consoleSessions', session, row.mac)
+    macs.assert('consoleSessions', sessionTextsOf(session), row.mac)
     return session
   })
 }
@@ -150,15 +146,26 @@ function toSession(row: Selectable<Tables['console_sessions']>, macs: PublicKeyM
 function toSessionRow(session: ConsoleSession, macs: PublicKeyMacs) {
   return {
     session_id: session.sessionId,
-    hash: session.hash,
+    hash: bytea(session.hash),
     user_id: session.userId,
     origin: JSON.stringify(session.origin),
     client_address: session.clientAddress,
     creation_date: session.createdAt,
     expiration_date: session.expiresAt,
     last_use_date: session.lastUsedAt,
-    mac: macs.of('consoleSessions', session),
+    mac: bytea(macs.of('consoleSessions', sessionTextsOf(session))),
   }
+}
+
+/** What the MAC of a link covers. */
+function textsOf({ hash, userId, origin, createdAt, expiresAt }: SignInLink): readonly string[] {
+  const dates = [createdAt.toISOString(), expiresAt.toISOString()]
+  return [bytea(hash), userId, JSON.stringify(origin), ...dates]
+}
+
+/** All but the last use. */
+function sessionTextsOf(session: ConsoleSession): readonly string[] {
+  return [session.sessionId, session.clientAddress, ...textsOf(session)]
 }
 
 /** The MAC of the row proves the rest. */

@@ -1,10 +1,10 @@
 /** Webhooks as rows, in both directions: what an administrator decides, and how delivery goes. */
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import type { Kysely, Selectable, Transaction } from 'kysely'
 import type { Delivery } from '../../domain/events/delivery.ts'
 import type { Disabled, Webhook } from '../../domain/events/webhook.ts'
-import { difference } from '../schema/difference.ts'
 import { readRow } from '../schema/read-row.ts'
 import type { Tables } from '../schema/tables.ts'
+import { type BeforeAndNext, writeRows } from '../schema/write-rows.ts'
 
 /** The longest failure that is kept, in characters. */
 const MAX_REASON = 1000
@@ -37,28 +37,8 @@ export async function lockWebhook(trx: Transaction<Tables>, webhookId: string): 
 }
 
 /** Writes the difference, and returns whether there is one. */
-export async function writeWebhooks(
-  trx: Transaction<Tables>,
-  [before, next]: readonly [before: readonly Webhook[], next: readonly Webhook[]],
-): Promise<boolean> {
-  const gone = difference(before, next, ({ webhookId }) => webhookId).removed
-  const written = difference(before, next, (webhook) => JSON.stringify(webhook)).added
-  if (gone.length > 0) {
-    const ids = gone.map(({ webhookId }) => webhookId)
-    await trx.deleteFrom('webhooks').where(sql<boolean>`webhook_id = any(${ids}::uuid[])`).execute()
-  }
-  for (const webhook of written) {
-    const { webhook_id, creation_date, ...columns } = toRow(webhook)
-    if (before.some(({ webhookId }) => webhookId === webhook_id)) {
-      await trx.updateTable('webhooks').set(columns).where('webhook_id', '=', webhook_id).execute()
-    } else {
-      await trx
-        .insertInto('webhooks')
-        .values({ webhook_id, creation_date, ...columns })
-        .execute()
-    }
-  }
-  return gone.length + written.length > 0
+export function writeWebhooks(trx: Transaction<Tables>, pairs: BeforeAndNext<Webhook>): Promise<boolean> {
+  return writeRows(trx, { table: 'webhooks', key: ['webhook_id'], rows: (webhook) => [toRow(webhook)] }, pairs)
 }
 
 /** Writes how delivery goes. The row must be locked. */
@@ -115,8 +95,8 @@ function toRow(webhook: Webhook) {
     name,
     url,
     ca_certificates: caCertificates,
-    event_types: [...filter.types],
-    resources: [...filter.resources],
+    event_types: filter.types,
+    resources: filter.resources,
     disabled,
     sealed_secret: secrets.current,
     previous_sealed_secret: secrets.previous?.sealed ?? null,

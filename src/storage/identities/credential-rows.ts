@@ -9,10 +9,9 @@ import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import { messageOf } from '../../domain/errors.ts'
 import type { UserCredential } from '../../domain/identities/credential.ts'
 import type { FederatedSubject } from '../../domain/identities/federated-identity.ts'
-import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
-import { type BeforeAndNext, differenceOfParts, inChunks } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
+import { bytea } from '../schema/write-rows.ts'
 
 type CredentialJson = ReturnType<typeof credentialsJson> extends RawBuilder<(infer Row)[]> ? Row : never
 
@@ -44,39 +43,12 @@ export function toCredential(userId: string, json: CredentialJson, macs: PublicK
     return { kind, ...dates, expiresAt: dates.expiresAt ?? new Date(0), hash: toBytes(json.hash) }
   }
   try {
-    macs.assert('credentials', { userId, credentialId, kind, content: content ?? '' }, toBytes(json.mac))
+    macs.assert('credentials', [userId, credentialId, kind, content ?? ''], toBytes(json.mac))
   } catch (error) {
     throw new Error(`${kind} ${credentialId}: ${messageOf(error)}`, { cause: error })
   }
-  // The MAC proves that it is what `toRow` has written.
+  // The MAC proves that it is what `toCredentialRow` has written.
   return { kind, ...dates, ...JSON.parse(content ?? '') }
-}
-
-/** Writes the differences of all users in a few statements, and returns whether there are any. */
-export async function writeCredentials(
-  trx: Transaction<Tables>,
-  pairs: readonly BeforeAndNext<ServiceUser>[],
-  macs: PublicKeyMacs,
-): Promise<boolean> {
-  const owned = ({ userId, credentials }: ServiceUser) => credentials.map((credential) => ({ userId, credential }))
-  const { removed, added } = differenceOfParts(pairs, owned, ({ credential }) => credential.credentialId)
-  if (removed.length > 0) {
-    const ids = removed.map(({ credential }) => credential.credentialId)
-    await trx.deleteFrom('credentials').where(sql<boolean>`credential_id = any(${ids}::uuid[])`).execute()
-  }
-  for (const some of inChunks(added)) {
-    const rows = some.map(({ userId, credential }) => toRow(userId, credential, macs))
-    await trx.insertInto('credentials').values(rows).execute()
-  }
-  const deactivated = pairs.flatMap(([before, next]) =>
-    next.credentials.filter((each) => before?.credentials.some((other) => isDeactivation(other, each))),
-  )
-  for (const credential of deactivated) {
-    // Nothing else changes, and a last use may be written at the same time, outside of the lock.
-    const end = { deactivation_date: credential.kind === 'client_secret' ? credential.deactivatedAt : null }
-    await trx.updateTable('credentials').set(end).where('credential_id', '=', credential.credentialId).execute()
-  }
-  return removed.length + added.length + deactivated.length > 0
 }
 
 /** The ids of the users who have an identity with this subject, two at most: more than one names no user. */
@@ -95,26 +67,23 @@ export async function readFederatedUserIds(
   return rows.map(({ user_id }) => user_id)
 }
 
-function toRow(userId: string, credential: UserCredential, macs: PublicKeyMacs) {
+/** All but its last use, which is written outside of the lock. */
+export function toCredentialRow(userId: string, credential: UserCredential, macs: PublicKeyMacs) {
   const { kind, credentialId, createdAt, expiresAt, ...facts } = credential
-  const dates = { creation_date: createdAt, expiration_date: expiresAt }
-  const row = { credential_id: credentialId, user_id: userId, kind, ...dates }
-  if ('hash' in facts) {
-    const ends = 'deactivatedAt' in facts ? facts : { deactivatedAt: null, lastUsedAt: null }
-    return { ...row, hash: facts.hash, deactivation_date: ends.deactivatedAt, last_use_date: ends.lastUsedAt }
+  const content = 'hash' in facts ? null : JSON.stringify(facts)
+  return {
+    credential_id: credentialId,
+    user_id: userId,
+    kind,
+    creation_date: createdAt,
+    expiration_date: expiresAt,
+    hash: 'hash' in facts ? bytea(facts.hash) : null,
+    deactivation_date: 'deactivatedAt' in facts ? facts.deactivatedAt : null,
+    content,
+    mac: content === null ? null : bytea(macs.of('credentials', [userId, credentialId, kind, content])),
+    issuer_id: 'subject' in facts ? facts.issuerId : null,
+    subject: 'subject' in facts ? facts.subject : null,
   }
-  const content = JSON.stringify(facts)
-  const found = 'subject' in facts ? { issuer_id: facts.issuerId, subject: facts.subject } : {}
-  return { ...row, content, mac: macs.of('credentials', { userId, credentialId, kind, content }), ...found }
-}
-
-function isDeactivation(before: UserCredential, next: UserCredential): boolean {
-  return (
-    before.kind === 'client_secret' &&
-    next.kind === 'client_secret' &&
-    before.credentialId === next.credentialId &&
-    before.deactivatedAt?.getTime() !== next.deactivatedAt?.getTime()
-  )
 }
 
 function toBytes(hexadecimal: string | null): Uint8Array {

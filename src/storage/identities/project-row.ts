@@ -6,8 +6,8 @@ import { parseProjectMemberRole } from '../../domain/identities/permission.ts'
 import type { Project, ProjectMember } from '../../domain/identities/project.ts'
 import type { Reach } from '../../domain/identities/reach.ts'
 import type { Page } from '../../domain/ports/identities.ts'
-import { type BeforeAndNext, inChunks, type Parts, writeParts } from '../schema/difference.ts'
 import type { Tables } from '../schema/tables.ts'
+import { pairsOf, type RowsOf, writeRows } from '../schema/write-rows.ts'
 
 type ProjectRow = Awaited<ReturnType<ReturnType<typeof selectProjects>['execute']>>[number]
 
@@ -63,21 +63,11 @@ export async function readMembers(
 /** A project before and after a change. Undefined: it is created; null: it is deleted. */
 export type ProjectChange = readonly [before: Project | undefined, next: Project | null]
 
-/** Writes the differences, and returns whether there are any. Deletions come first: what they free may be taken. */
+/** Writes the differences, and returns whether there are any. */
 export async function writeProjects(trx: Transaction<Tables>, changes: readonly ProjectChange[]): Promise<boolean> {
-  const pairs = changes.filter((change): change is BeforeAndNext<Project> => change[1] !== null)
-  const written = [
-    await deleteProjects(
-      trx,
-      changes.flatMap(([before, next]) => (before === undefined || next !== null ? [] : [before.projectId])),
-    ),
-    await insertProjects(
-      trx,
-      pairs.flatMap(([before, next]) => (before === undefined ? [next] : [])),
-    ),
-    await updateProjects(trx, pairs),
-  ]
-  for (const parts of PARTS) written.push(await writeParts(trx, pairs, parts))
+  const pairs = pairsOf(changes)
+  const written: boolean[] = []
+  for (const rows of ROWS) written.push(await writeRows(trx, rows, pairs))
   return written.includes(true)
 }
 
@@ -114,51 +104,27 @@ function toProject(row: ProjectRow): Project {
   }
 }
 
-async function insertProjects(trx: Transaction<Tables>, projects: readonly Project[]): Promise<boolean> {
-  for (const some of inChunks(projects)) {
-    const rows = some.map(({ projectId, name, rolesClaim, createdAt }) => ({
-      project_id: projectId,
-      name,
-      roles_claim: rolesClaim,
-      creation_date: createdAt,
-    }))
-    await trx.insertInto('projects').values(rows).execute()
-  }
-  return projects.length > 0
-}
-
-async function updateProjects(trx: Transaction<Tables>, pairs: readonly BeforeAndNext<Project>[]): Promise<boolean> {
-  const changed = pairs.filter(
-    ([before, next]) => before !== undefined && (next.name !== before.name || next.rolesClaim !== before.rolesClaim),
-  )
-  for (const [, { projectId, name, rolesClaim }] of changed) {
-    const row = { name, roles_claim: rolesClaim }
-    await trx.updateTable('projects').set(row).where('project_id', '=', projectId).execute()
-  }
-  return changed.length > 0
-}
-
-async function deleteProjects(trx: Transaction<Tables>, projectIds: readonly string[]): Promise<boolean> {
-  if (projectIds.length === 0) return false
-  await trx.deleteFrom('projects').where(sql<boolean>`project_id = any(${projectIds}::uuid[])`).execute()
-  return true
-}
-
-/** What a project consists of besides itself: sets of texts. */
-const PARTS: readonly Parts<Project>[] = [
+const ROWS: readonly RowsOf<Project>[] = [
+  {
+    table: 'projects',
+    key: ['project_id'],
+    rows: ({ projectId, name, rolesClaim, createdAt }) => [
+      { project_id: projectId, name, roles_claim: rolesClaim, creation_date: createdAt },
+    ],
+  },
   {
     table: 'project_roles',
-    columns: { project_id: 'uuid', role: 'text' },
-    rowsOf: ({ projectId, roles }) => roles.map((role) => [projectId, role]),
+    key: ['project_id', 'role'],
+    rows: ({ projectId, roles }) => roles.map((role) => ({ project_id: projectId, role })),
   },
   {
     table: 'project_scopes',
-    columns: { project_id: 'uuid', scope: 'text' },
-    rowsOf: ({ projectId, scopes }) => scopes.map((scope) => [projectId, scope]),
+    key: ['project_id', 'scope'],
+    rows: ({ projectId, scopes }) => scopes.map((scope) => ({ project_id: projectId, scope })),
   },
   {
     table: 'project_audiences',
-    columns: { project_id: 'uuid', audience: 'text' },
-    rowsOf: ({ projectId, audiences }) => audiences.map((audience) => [projectId, audience]),
+    key: ['project_id', 'audience'],
+    rows: ({ projectId, audiences }) => audiences.map((audience) => ({ project_id: projectId, audience })),
   },
 ]

@@ -9,6 +9,7 @@ import type { ClientSecret } from '../../domain/identities/credential.ts'
 import { createProject } from '../../domain/identities/project.ts'
 import { createServiceUser, type ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
+import { DEFAULT_ROTATION_POLICY } from '../../domain/keys/rotation-policy.ts'
 import { activate, createWebKey } from '../../domain/keys/web-key.ts'
 import type {
   FirstAdministrator,
@@ -22,6 +23,7 @@ import { allowPlanning, writePlan } from '../configuration/configuration-store.t
 import { readConfiguredState } from '../configuration/configured-state.ts'
 import { writeProjects } from '../identities/project-row.ts'
 import { writeServiceUsers } from '../identities/service-user-changes.ts'
+import { writeRotation } from '../keys/rotation-row.ts'
 import { toNewRow } from '../keys/web-key-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { assertPrimary } from '../postgres/server-state.ts'
@@ -99,7 +101,7 @@ async function writeEverything(
     .insertInto('web_keys')
     .values(toNewRow(key, firstKey.sealedPrivateKey, integrity.publicKeys))
     .execute()
-  await trx.updateTable('rotation').set({ enabled: true }).where('id', '=', 1).execute()
+  await writeRotation(trx, { policy: DEFAULT_ROTATION_POLICY, requestedAt: null })
   const initialised = { initialised_at: now, sealed_integrity_key: integrity.sealedIntegrityKey }
   await trx.updateTable('instance').set(initialised).where('id', '=', 1).execute()
   if (owner.kind === 'configuration') return await writeConfiguration(trx, owner, { macs: integrity.publicKeys, now })

@@ -6,7 +6,7 @@ import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { RevokedWebKey } from '../../domain/keys/web-key.ts'
 import { readRow } from '../schema/read-row.ts'
 import type { Tables } from '../schema/tables.ts'
-import { toFacts } from './web-key-row.ts'
+import { toFacts, toPairColumns } from './web-key-row.ts'
 
 const MAX_LISTED = 1000
 
@@ -39,10 +39,8 @@ export async function readRevokedWebKey(
 
 function fromRevokedRow(row: Selectable<Tables['revoked_web_keys']>, macs: PublicKeyMacs): RevokedWebKey {
   return readRow('revoked_web_key', row.key_id, `revoked web key ${row.key_id}`, () => {
-    const facts = toFacts(row)
-    macs.assert('revokedWebKeys', facts, row.mac)
     return {
-      ...facts,
+      ...toFacts('revokedWebKeys', row, macs),
       state: 'revoked',
       activatedAt: row.activation_date,
       deactivatedAt: row.deactivation_date,
@@ -54,13 +52,10 @@ function fromRevokedRow(row: Selectable<Tables['revoked_web_keys']>, macs: Publi
 /** A whole row. */
 export function toRevokedRow(key: RevokedWebKey, macs: PublicKeyMacs) {
   return {
-    key_id: key.keyId,
-    algorithm: key.algorithm,
-    public_jwk: JSON.stringify(key.publicJwk),
+    ...toPairColumns('revokedWebKeys', key, macs),
     creation_date: key.createdAt,
     activation_date: key.activatedAt,
     deactivation_date: key.deactivatedAt,
     revocation_date: key.revokedAt,
-    mac: macs.of('revokedWebKeys', key),
   }
 }

@@ -6,42 +6,13 @@
  */
 import { type Selectable, sql, type Transaction } from 'kysely'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
-import {
-  KEY_ALGORITHMS,
-  type KeyAlgorithm,
-  type PublicJwk,
-  parseKeyAlgorithm,
-} from '../../domain/keys/key-algorithm.ts'
+import { type PublicJwk, parseKeyAlgorithm } from '../../domain/keys/key-algorithm.ts'
 import type { KeyRing } from '../../domain/keys/key-ring.ts'
-import type { KeyPairFacts, WebKey, WebKeyState } from '../../domain/keys/web-key.ts'
+import type { KeyPairFacts, WebKey } from '../../domain/keys/web-key.ts'
 import { readRow } from '../schema/read-row.ts'
 import type { Tables } from '../schema/tables.ts'
-import { parsePublicJwk } from './public-jwk.ts'
 
-const COLUMNS = [
-  'key_id',
-  'algorithm',
-  'state',
-  'public_jwk',
-  'creation_date',
-  'publication_date',
-  'activation_date',
-  'deactivation_date',
-  'mac',
-] as const
-
-type WebKeyRow = Pick<Selectable<Tables['web_keys']>, (typeof COLUMNS)[number]> & {
-  readonly has_private_key: boolean
-}
-
-/** The columns that change in a transition. */
-interface LifeColumns {
-  readonly state: WebKeyState
-  readonly activation_date: Date | null
-  readonly deactivation_date: Date | null
-  /** Of an initial key. It stays after the activation. */
-  readonly publication_date?: Date | null
-}
+type WebKeyRow = Omit<Selectable<Tables['web_keys']>, 'sealed_private_key'> & { readonly has_private_key: boolean }
 
 /**
  * Reads all web keys, oldest first.
@@ -51,7 +22,8 @@ interface LifeColumns {
 export async function readKeyRing(trx: Transaction<Tables>, macs: PublicKeyMacs): Promise<KeyRing> {
   const rows = await trx
     .selectFrom('web_keys')
-    .select([...COLUMNS, sql<boolean>`sealed_private_key is not null`.as('has_private_key')])
+    .select(['key_id', 'algorithm', 'state', 'public_jwk', 'creation_date', 'publication_date', 'activation_date'])
+    .select(['deactivation_date', 'mac', sql<boolean>`sealed_private_key is not null`.as('has_private_key')])
     .orderBy('creation_date')
     .orderBy('key_id')
     .execute()
@@ -59,32 +31,48 @@ export async function readKeyRing(trx: Transaction<Tables>, macs: PublicKeyMacs)
 }
 
 /** The state and the dates of a key as columns. */
-export function toLifeColumns(key: WebKey): LifeColumns {
+export function toLifeColumns(key: WebKey) {
   return {
     state: key.state,
     activation_date: key.state === 'initial' ? null : key.activatedAt,
     deactivation_date: key.state === 'inactive' ? key.deactivatedAt : null,
+    // It stays after the activation.
     ...(key.state === 'initial' ? { publication_date: key.publishedAt } : {}),
   }
 }
 
 export function toNewRow(key: WebKey, sealedPrivateKey: string, macs: PublicKeyMacs) {
   return {
-    key_id: key.keyId,
-    algorithm: key.algorithm,
-    public_jwk: JSON.stringify(key.publicJwk),
+    ...toPairColumns('webKeys', key, macs),
     sealed_private_key: sealedPrivateKey,
     creation_date: key.createdAt,
-    mac: macs.of('webKeys', key),
     ...toLifeColumns(key),
   }
+}
+
+type KeyKind = 'webKeys' | 'revokedWebKeys'
+
+/** The key pair of a web key, or of the record of a revoked one, as columns. */
+export function toPairColumns(kind: KeyKind, { keyId, algorithm, publicJwk }: KeyPairFacts, macs: PublicKeyMacs) {
+  const publicJson = JSON.stringify(publicJwk)
+  return { key_id: keyId, algorithm, public_jwk: publicJson, mac: macs.of(kind, [keyId, algorithm, publicJson]) }
+}
+
+type FactsRow = Pick<WebKeyRow, 'key_id' | 'algorithm' | 'public_jwk' | 'creation_date' | 'mac'>
+
+/** The facts of a web key, or of a revoked one. @throws {Error} if the MAC is wrong. */
+export function toFacts(kind: KeyKind, row: FactsRow, macs: PublicKeyMacs) {
+  const { key_id: keyId, algorithm, public_jwk: publicJson, creation_date: createdAt } = row
+  macs.assert(kind, [keyId, algorithm, publicJson], row.mac)
+  // The MAC proves that it is what was written.
+  const publicJwk: PublicJwk = JSON.parse(publicJson)
+  return { keyId, algorithm: parseKeyAlgorithm(algorithm), publicJwk, createdAt }
 }
 
 /** @throws {UnreadableRow} if the row is not valid, or its MAC is wrong. */
 function toWebKey(row: WebKeyRow, macs: PublicKeyMacs): WebKey {
   return readRow('web_key', row.key_id, `web key ${row.key_id}`, () => {
-    const facts = toFacts(row)
-    macs.assert('webKeys', facts, row.mac)
+    const facts = toFacts('webKeys', row, macs)
     const { state, activation_date: activatedAt, deactivation_date: deactivatedAt } = row
     if (state === 'initial' && activatedAt === null && deactivatedAt === null) {
       return { ...facts, state, publishedAt: row.publication_date }
@@ -95,27 +83,4 @@ function toWebKey(row: WebKeyRow, macs: PublicKeyMacs): WebKey {
     }
     throw new Error(`state ${JSON.stringify(state)} does not go with its dates`)
   })
-}
-
-/** The facts of a published or revoked key. The MAC is not checked here. @throws {Error} */
-export function toFacts(row: KeyPairRow & Pick<WebKeyRow, 'creation_date'>) {
-  return { ...toKeyPairFacts(row), createdAt: row.creation_date }
-}
-
-type KeyPairRow = Pick<WebKeyRow, 'key_id' | 'algorithm' | 'public_jwk'>
-
-/** The facts of the key pair. @throws {Error} */
-function toKeyPairFacts(row: KeyPairRow): KeyPairFacts {
-  const algorithm = parseKeyAlgorithm(row.algorithm)
-  return { keyId: row.key_id, algorithm, publicJwk: toPublicJwk(row.public_jwk, algorithm) }
-}
-
-function toPublicJwk(json: unknown, algorithm: KeyAlgorithm): PublicJwk {
-  const jwk = parsePublicJwk(json)
-  const facts = KEY_ALGORITHMS[algorithm]
-  if (jwk.kty !== facts.kty) throw new Error(`public_jwk is no ${facts.kty} key as ${algorithm} needs`)
-  if (jwk.kty !== 'RSA' && facts.kty !== 'RSA' && jwk.crv !== facts.crv) {
-    throw new Error(`public_jwk is not on ${facts.crv} as ${algorithm} needs`)
-  }
-  return jwk
 }

@@ -7,7 +7,7 @@
  */
 import { sql } from 'kysely'
 
-const IS_PUBLIC = sql.raw(`check (not (public_jwk ?| array['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']))`)
+const IS_PUBLIC = sql.raw(`check (not (public_jwk::jsonb ?| array['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']))`)
 
 const INSTANCE = [
   sql`
@@ -64,7 +64,8 @@ const WEB_KEYS = [
       key_id text primary key,
       algorithm text not null,
       state text not null,
-      public_jwk jsonb not null,
+      -- Text, because the MAC covers it.
+      public_jwk text not null,
       -- Null: destroyed.
       sealed_private_key text,
       creation_date timestamptz(3) not null,
@@ -95,7 +96,7 @@ const WEB_KEYS = [
     create table revoked_web_keys (
       key_id text primary key,
       algorithm text not null,
-      public_jwk jsonb not null,
+      public_jwk text not null,
       creation_date timestamptz(3) not null,
       activation_date timestamptz(3),
       deactivation_date timestamptz(3),
@@ -108,33 +109,15 @@ const WEB_KEYS = [
   sql`
     create table rotation (
       id smallint primary key,
-      enabled boolean not null,
-      kind text not null,
-      bits integer,
-      hasher text,
-      curve text,
-      rotation_interval integer not null,
-      publish_ahead integer not null,
-      retention integer not null,
-      rollback_window integer not null,
-      keep_standby boolean not null,
+      policy json not null,
       request_date timestamptz(3),
-      constraint rotation_single_row check (id = 1),
-      constraint rotation_kind_with_its_choices check (
-        case kind
-          when 'rsa' then bits in (2048, 3072, 4096) and hasher in ('sha256', 'sha384', 'sha512') and curve is null
-          when 'ecdsa' then bits is null and hasher is null and curve in ('P-256', 'P-384', 'P-521')
-          when 'ed25519' then bits is null and hasher is null and curve is null
-          else false
-        end),
-      constraint rotation_times_not_negative
-        check (rotation_interval > 0 and publish_ahead >= 0 and retention >= 0 and rollback_window >= 0)
+      constraint rotation_single_row check (id = 1)
     )`,
   // The first start of a server switches it on.
   sql`
-    insert into rotation (
-      id, enabled, kind, bits, hasher, rotation_interval, publish_ahead, retention, rollback_window, keep_standby
-    ) values (1, false, 'rsa', 2048, 'sha256', 7776000, 604800, 604800, 604800, true)`,
+    insert into rotation (id, policy) values (1, '{"enabled":false,"config":{"kind":"rsa","bits":2048,"hasher":"sha256"},
+      "rotationIntervalSeconds":7776000,"publishAheadSeconds":604800,"retentionSeconds":604800,"rollbackWindowSeconds":604800,
+      "keepStandby":true}')`,
 ]
 
 const IDENTITIES = [
@@ -248,32 +231,14 @@ const FEDERATION = [
     create table trusted_issuers (
       issuer_id uuid primary key,
       issuer text not null,
-      keys jsonb not null,
-      algorithms text[] not null,
-      max_lifetime integer not null,
+      -- JSON. Text, because the MAC covers it.
+      content text not null,
       creation_date timestamptz(3) not null,
-      key_source text not null default 'given',
-      key_url text,
-      ca_certificates text,
-      max_key_staleness integer,
       mac bytea not null,
       -- Of the configuration that it belongs to.
       configuration_label text,
       constraint trusted_issuers_issuer_unique unique (issuer),
       constraint trusted_issuers_issuer_length check (length(issuer) between 1 and 500),
-      constraint trusted_issuers_keys_are_a_list check (jsonb_typeof(keys) = 'array'),
-      constraint trusted_issuers_max_lifetime_in_range check (max_lifetime between 60 and 86400),
-      constraint trusted_issuers_key_source_with_its_choices check (
-        case key_source
-          when 'given' then key_url is null and ca_certificates is null and max_key_staleness is null
-          when 'discovery' then key_url is null and max_key_staleness is not null and keys = '[]'
-          when 'jwks_url' then key_url is not null and max_key_staleness is not null and keys = '[]'
-          when 'spiffe_bundle_url' then key_url is not null and max_key_staleness is not null and keys = '[]'
-          else false
-        end),
-      constraint trusted_issuers_key_url_length check (length(key_url) between 1 and 1000),
-      constraint trusted_issuers_ca_certificates_length check (length(ca_certificates) between 1 and 25000),
-      constraint trusted_issuers_max_key_staleness_in_range check (max_key_staleness between 600 and 2592000),
       constraint trusted_issuers_mac_is_sha256 check (octet_length(mac) = 32),
       constraint trusted_issuers_configuration_label_length check (length(configuration_label) between 1 and 63)
     )`,

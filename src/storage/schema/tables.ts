@@ -80,8 +80,8 @@ interface WebKeyTable {
   key_id: string
   algorithm: string
   state: string
-  /** Written as JSON text, read parsed. */
-  public_jwk: ColumnType<unknown, string, never>
+  /** JSON. */
+  public_jwk: string
   /** Null: destroyed. */
   sealed_private_key: string | null
   creation_date: ColumnType<Date, Date, never>
@@ -95,8 +95,8 @@ interface WebKeyTable {
 interface RevokedWebKeyTable {
   key_id: string
   algorithm: string
-  /** Written as JSON text, read parsed. */
-  public_jwk: ColumnType<unknown, string, never>
+  /** JSON. */
+  public_jwk: string
   creation_date: ColumnType<Date, Date, never>
   activation_date: Date | null
   deactivation_date: Date | null
@@ -104,19 +104,11 @@ interface RevokedWebKeyTable {
   mac: ColumnType<Uint8Array, Uint8Array, never>
 }
 
-/** One row. Times are in seconds. */
+/** One row. */
 interface RotationTable {
   id: number
-  enabled: boolean
-  kind: string
-  bits: number | null
-  hasher: string | null
-  curve: string | null
-  rotation_interval: number
-  publish_ahead: number
-  retention: number
-  rollback_window: number
-  keep_standby: boolean
+  /** `RotationPolicy`. Written as JSON text, read parsed. */
+  policy: ColumnType<unknown, string, string>
   request_date: Date | null
 }
 
@@ -212,18 +204,9 @@ interface UsedAssertionTable {
 interface TrustedIssuerTable {
   issuer_id: string
   issuer: string
-  /** Written as JSON text, read parsed. */
-  keys: ColumnType<unknown, string, string>
-  algorithms: string[]
-  /** In seconds. */
-  max_lifetime: number
+  /** The rest of it, JSON. */
+  content: string
   creation_date: ColumnType<Date, Date, never>
-  key_source: Generated<string>
-  key_url: Nullable<string>
-  /** PEM. */
-  ca_certificates: Nullable<string>
-  /** In seconds. Null: the keys are given. */
-  max_key_staleness: Nullable<number>
   mac: Uint8Array
   /** Of the configuration that it belongs to. Null: of none. */
   configuration_label: Nullable<string>

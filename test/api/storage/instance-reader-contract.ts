@@ -46,24 +46,11 @@ export function describeInstanceReader(current: () => Database): void {
       await Promise.all([swap(), look()])
     })
 
-    it.each([
-      ['another kind of key', { kty: 'RSA', n: 'AQAB', e: 'AQAB' }],
-      ['no object', 'text'],
-    ])('refuses a stored public key that its algorithm cannot have: %s', async (_, jwk) => {
-      const { keyId } = await keyOperations(current()).create()
-      await sql`update web_keys set public_jwk = ${JSON.stringify(jwk)}::jsonb`.execute(current().db)
-      await expect(reader().load()).rejects.toMatchObject({
-        name: 'UnreadableRow',
-        kind: 'web_key',
-        id: keyId,
-        message: expect.stringContaining(`web key ${keyId} in the database is not valid: public_jwk`),
-      })
-    })
-
-    it('passes on only the public members that it knows', async () => {
-      const created = await keyOperations(current()).create()
-      await sql`update web_keys set public_jwk = public_jwk || '{"note":"mine"}'`.execute(current().db)
-      expect((await reader().load()).ring).toEqual([created])
+    it('refuses a rotation policy that wants keys of no known kind', async () => {
+      await sql`update rotation set policy = '{"config":{"kind":"ecdsa","curve":"P-192"}}'`.execute(current().db)
+      const message =
+        'the rotation policy in the database is not valid: no algorithm for {"kind":"ecdsa","curve":"P-192"}'
+      await expect(reader().load()).rejects.toMatchObject({ name: 'UnreadableRow', kind: 'rotation', id: '', message })
     })
   })
 }
