@@ -38,26 +38,16 @@ export async function openCertificateVerifier(
   if (source === 'off') return undefined
   if (caFile === null) return createClientCertificateVerifier(() => null)
   let authorities = await readAuthorities(caFile)
-  warnOfExpired(authorities, log)
   const stop = reloadOnChange([caFile], {
     read: () => readAuthorities(caFile),
     onRead: (read) => {
       authorities = read
       log.info({ caFile }, 'the authorities of client certificates were reloaded')
-      warnOfExpired(authorities, log)
     },
     onFailure: (error) => log.warn({ err: error }, 'the authorities of client certificates were not reloaded'),
   })
   stack.defer(stop)
   return createClientCertificateVerifier(() => authorities)
-}
-
-function warnOfExpired(authorities: readonly CertificateContent[], log: Log): void {
-  for (const { x509 } of authorities.filter(({ x509: { validToDate } }) => validToDate.getTime() < Date.now()))
-    log.warn(
-      { subject: x509.subject, expiredAt: x509.validToDate.toISOString() },
-      'an authority of client certificates has expired: no certificate of it is accepted',
-    )
 }
 
 /** The authorities in `KEYTURN_MTLS_CA_FILE`. @throws {Error} that names the file, if it cannot be used. */

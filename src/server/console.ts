@@ -15,39 +15,24 @@ import { CONSOLE_HEADERS, consolePageRoutes, readBuiltConsole } from '../http/co
 import type { Route } from '../http/requests/router.ts'
 import type { ConsoleRpc } from '../rpc/routes.ts'
 import { createConsoleStore } from '../storage/console/console-store.ts'
-import type { Database } from '../storage/postgres/database.ts'
-import type { Tracing } from '../telemetry/tracing/tracing.ts'
-import type { OpenedInstance } from './instance-setup.ts'
+import type { OpenedInstance, StartParts } from './instance-setup.ts'
 import type { StartedReplica } from './replica.ts'
 import { systemClock as clock, digest, systemTime as now } from './system-clock.ts'
 
 /** Where the build puts the console: the same folder for a checkout and for the package. */
 const BUILT = join(import.meta.dirname, '../../dist/console')
 
-interface ConsoleParts extends Pick<StartedReplica, 'replica' | 'aroundRows'>, Pick<OpenedInstance, 'integrity'> {
-  readonly config: Config
-  readonly database: Database
+interface ConsoleParts extends StartedReplica, OpenedInstance, StartParts {
   readonly users: IdentityStore
   readonly attempts: AttemptLimiter
   readonly audit: AuditTrail
   readonly openIdProvider: OpenIdProvider | null
-  readonly tracing: Pick<Tracing, 'calls'>
 }
 
 /** The sessions of the console; null if it is switched off. */
 export function createConsole(parts: ConsoleParts): ConsoleRpc | null {
-  const {
-    config,
-    database,
-    integrity,
-    replica,
-    aroundRows,
-    users,
-    attempts,
-    audit,
-    openIdProvider: provider,
-    tracing,
-  } = parts
+  const { config, database, integrity, replica, aroundRows, tracing } = parts
+  const { users, attempts, audit, openIdProvider: provider } = parts
   if (!config.console) return null
   const { secrets, publicKeys } = integrity
   const store = aroundRows(tracing.calls('ConsoleStore', createConsoleStore(database, publicKeys)))

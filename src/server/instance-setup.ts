@@ -25,15 +25,18 @@ import { migrate } from '../storage/migrations/migrate.ts'
 import type { Database } from '../storage/postgres/database.ts'
 import type { Tracing } from '../telemetry/tracing/tracing.ts'
 import { readBootstrapFile } from './bootstrap-file.ts'
+import type { CleanupStack } from './cleanup-stack.ts'
 import { adminCredentialsFile } from './config-files.ts'
 import { type WaitOptions, whenAvailable } from './database-wait.ts'
 
-export interface SetupOptions {
+/** What each step of a start gets. */
+export interface StartParts {
   readonly config: Config
   readonly log: Log
+  readonly stack: CleanupStack
   readonly database: Database
   readonly baseUrl: string
-  readonly tracing: Pick<Tracing, 'calls'>
+  readonly tracing: Tracing
   readonly waiting: WaitOptions
 }
 
@@ -48,7 +51,7 @@ export interface OpenedInstance {
 }
 
 /** @throws {Error} that says what to do. */
-export async function setUpInstance(options: SetupOptions): Promise<OpenedInstance> {
+export async function setUpInstance(options: StartParts): Promise<OpenedInstance> {
   const { config, log, database, baseUrl, waiting } = options
   const { signal } = waiting
   const source = masterKeySource(config, log)
@@ -76,7 +79,7 @@ export async function setUpInstance(options: SetupOptions): Promise<OpenedInstan
 
 /** Fills the instance if it is empty. @param isEmpty Whether it was: another replica may fill it meanwhile. @returns Whether this call did. */
 async function initialise(
-  options: SetupOptions & Pick<OpenedInstance, 'masterKeys' | 'generator'> & { readonly isEmpty: boolean },
+  options: StartParts & Pick<OpenedInstance, 'masterKeys' | 'generator'> & { readonly isEmpty: boolean },
 ): Promise<boolean> {
   const { config, log, database, baseUrl, waiting, isEmpty, masterKeys, generator } = options
   const { initialCredentialsFile } = config

@@ -2,36 +2,17 @@
 import { DecryptabilityCheck } from '../app/keys/decryptability-check.ts'
 import { Replica } from '../app/replica/replica.ts'
 import { type AroundRows, refuseUnreadableRows } from '../app/replica/unreadable-rows.ts'
-import type { Config } from '../config/config.ts'
 import { createSignerFactory } from '../crypto/signer.ts'
 import { activeKey } from '../domain/keys/key-ring.ts'
 import type { SealedWebKey } from '../domain/keys/sealed-keys.ts'
 import type { ChangeFeed } from '../domain/ports/instance.ts'
-import type { SignerFactory } from '../domain/ports/keys.ts'
-import type { Log } from '../domain/ports/runtime.ts'
 import { createInstanceReader } from '../storage/instance/instance-reader.ts'
 import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'
 import { createChangeFeed } from '../storage/postgres/change-feed.ts'
-import type { Database } from '../storage/postgres/database.ts'
 import { type PostgresOptions, shareOut } from '../storage/postgres/postgres-pool.ts'
-import type { Metrics } from '../telemetry/metrics/metrics.ts'
-import type { Tracing } from '../telemetry/tracing/tracing.ts'
-import type { CleanupStack } from './cleanup-stack.ts'
-import { type WaitOptions, whenAvailable } from './database-wait.ts'
-import type { OpenedInstance } from './instance-setup.ts'
+import { whenAvailable } from './database-wait.ts'
+import type { OpenedInstance, StartParts } from './instance-setup.ts'
 import { systemClock } from './system-clock.ts'
-
-export interface ReplicaParts {
-  readonly config: Config
-  readonly log: Log
-  readonly stack: CleanupStack
-  readonly database: Database
-  readonly where: PostgresOptions
-  readonly baseUrl: string
-  readonly tracing: Tracing
-  readonly metrics: Pick<Metrics, 'countTokens'>
-  readonly waiting: WaitOptions
-}
 
 export interface StartedReplica {
   readonly replica: Replica
@@ -44,15 +25,14 @@ export interface StartedReplica {
 /** @throws {Error} that says what to do, if the instance cannot be read or the private key of its active web key cannot be opened. */
 export async function startReplica(
   { integrity, sealer }: Pick<OpenedInstance, 'integrity' | 'sealer'>,
-  { config, log, stack, database, where, baseUrl, tracing, metrics, waiting }: ReplicaParts,
+  { config, log, stack, database, where, baseUrl, tracing, waiting }: StartParts & { readonly where: PostgresOptions },
 ): Promise<StartedReplica> {
   const signers = createSignerFactory(sealer)
-  const traced: SignerFactory = { open: async (...key) => tracing.calls('Signer', await signers.open(...key)) }
   const feed = createChangeFeed(where)
   const replica = new Replica({
     reader: tracing.calls('InstanceReader', createInstanceReader({ db: database.serving }, integrity.publicKeys)),
     feed,
-    signers: metrics.countTokens(traced),
+    signers: { open: async (...key) => tracing.calls('Signer', await signers.open(...key)) },
     clock: systemClock,
     log,
     issuer: baseUrl,

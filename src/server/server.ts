@@ -10,20 +10,21 @@ import type { Log } from '../domain/ports/runtime.ts'
 import { createAddressReader } from '../http/requests/client-address.ts'
 import { RequestContexts } from '../http/requests/request-context.ts'
 import type { ServerLog } from '../telemetry/log/log.ts'
-import type { Metrics } from '../telemetry/metrics/metrics.ts'
+import { logRequests } from '../telemetry/log/request-log.ts'
+import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts'
+import { serveMetrics } from '../telemetry/metrics/metrics-server.ts'
+import { startTracing } from '../telemetry/tracing/tracing.ts'
 import { CleanupStack } from './cleanup-stack.ts'
 import { createCertificateReader, openCertificateVerifier } from './client-certificates.ts'
 import { checkConfigFiles } from './config-files.ts'
 import { createConsolePage, createPeopleProvider } from './console.ts'
 import { databaseOptions, openPrimary, openUntilDisposed, startEmbedded } from './database.ts'
 import { setUpInstance } from './instance-setup.ts'
-
 import { PublicListener } from './public-listener.ts'
 import { startReplica } from './replica.ts'
 import { createServices } from './services.ts'
-import { GRACE, limitLastWrites } from './stop-limit.ts'
-import { systemClock } from './system-clock.ts'
-import { observeReplica, startTelemetry } from './telemetry.ts'
+import { GRACE, LAST_WRITES } from './stop-limit.ts'
+import { systemTime as now } from './system-clock.ts'
 
 export interface RunningServer {
   /** The base URL: where clients reach it, and the issuer of its tokens. */
@@ -57,6 +58,8 @@ interface StartOptions {
   readonly signal?: AbortSignal
 }
 
+const TOO_LATE = 'the database did not confirm the last writes in time: refusals and dates of last use may be lost'
+
 /**
  * Starts a server. It listens at once, unless other workers serve the port, and is not ready until it can serve. It waits for
  * a PostgreSQL server that cannot be reached.
@@ -82,14 +85,29 @@ async function start(
   { stack, ...options }: StartOptions & { readonly stack: CleanupStack },
 ): Promise<RunningServer> {
   const { servesMetrics = true, opensWhenReady = false, socketFolder, signal = new AbortController().signal } = options
-  const { metrics, tracing, around, onAnswered } = await startTelemetry(config, log, { stack, servesMetrics })
+  const metrics = createMetrics()
+  stack.defer(() => metrics.stop())
+  if (servesMetrics) stack.defer(await serveMetrics(config.metricsListen, () => metrics.registry.metrics(), log))
+  const tracing = await startTracing(config, log)
+  stack.defer(() => tracing.stop())
 
   await checkConfigFiles(config)
   const certificates = await openCertificateVerifier(config, { log, stack })
 
   // The port is opened before the database, because the base URL in the credentials file may depend on it.
   const contexts = new RequestContexts(createAddressReader(config.trustedProxies), createCertificateReader(config))
-  const listener = new PublicListener({ config, log, contexts, around, onAnswered })
+  const logRequest = logRequests(log.requests)
+  const listener = new PublicListener({
+    config,
+    log,
+    contexts,
+    around: (handler) => tracing.around(metrics.around(handler)),
+    onAnswered: (answered) => {
+      metrics.recordRequest(answered)
+      logRequest(answered)
+      tracing.end(answered)
+    },
+  })
   stack.defer(() => listener.close(GRACE))
   if (!opensWhenReady) await listener.open()
   const { baseUrl } = listener
@@ -98,35 +116,43 @@ async function start(
   const where = databaseOptions(config, embeddedIn, { log, stack })
   const database = openUntilDisposed(where, stack)
   const primaryDatabase = openPrimary(config, log, stack)
-  const databases = primaryDatabase === null ? [database] : [database, primaryDatabase]
-  const startLastWrites = limitLastWrites({ databases, clock: systemClock, log, stack })
-  const waiting = { databaseUrl: where.url, log, signal, onWaiting: (reason: string) => listener.routing.wait(reason) }
-  const shared = { config, log, stack, database, baseUrl, tracing, metrics }
-  const instance = await setUpInstance({ ...shared, waiting })
-  const started = await startReplica(instance, { ...shared, where, waiting })
-  const { replica } = started
-  const openIdProvider = await createPeopleProvider(config, baseUrl)
+  let lastWrites: NodeJS.Timeout | undefined
+  stack.defer(() => clearTimeout(lastWrites))
+  const waiting = { databaseUrl: where.url, log, signal, onWaiting: (reason: string) => listener.wait(reason) }
+  const shared = { config, log, stack, database, baseUrl, tracing, waiting }
+  const instance = await setUpInstance(shared)
+  const started = await startReplica(instance, { ...shared, where })
+  const { replica, feed } = started
   const services = createServices({
     ...shared,
     ...instance,
     ...started,
+    metrics,
     primaryDatabase,
-    openIdProvider,
+    openIdProvider: await createPeopleProvider(config, baseUrl),
     certificates,
     contexts,
-    stopping: listener.routing.stopping,
+    stopping: listener.stopping,
   })
-  const endpoints = {
+  listener.serve({
     ...services,
     console: await createConsolePage(config),
     readiness: () => replica.readiness(),
     canAdminister: () => replica.guard.isFresh() && replica.guard.isCurrent(),
-  }
-  listener.routing.serve(endpoints)
-  observeReplica(metrics, { ...started, database, primaryDatabase })
-  metrics.observeConnections(() => listener.connections())
+  })
+  const pools = () => ({
+    ...database.pools(),
+    ...(primaryDatabase === null ? {} : { primary: primaryDatabase.pools().administration }),
+  })
+  metrics.observe({ replica, feed, pools, connections: () => listener.connections(), now })
   await listener.open()
-  stack.defer(startLastWrites)
+  stack.defer(() => {
+    lastWrites = setTimeout(() => {
+      log.warn({ milliseconds: LAST_WRITES }, TOO_LATE)
+      // The stack closes them again, which reports a failure.
+      for (const each of [database, primaryDatabase]) void each?.close().catch(() => {})
+    }, LAST_WRITES)
+  })
   // Requests in flight need everything else, so the port is closed first.
   stack.defer(() => listener.close(GRACE))
   let stopping: Promise<void> | undefined

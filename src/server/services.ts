@@ -21,7 +21,6 @@ import { Rotator } from '../app/keys/rotator.ts'
 import { WebKeys } from '../app/keys/web-keys.ts'
 import { startHeartbeats } from '../app/replica/heartbeats.ts'
 import { recordingStore } from '../app/replica/recording-store.ts'
-import type { Config } from '../config/config.ts'
 import { readVersion } from '../config/version.ts'
 import { createAccessTokenVerifier } from '../crypto/access-token-verifier.ts'
 import { createDpopProofVerifier } from '../crypto/dpop-proof.ts'
@@ -30,7 +29,7 @@ import { parseCaCertificates, parseIssuerKeys } from '../crypto/issuer-key.ts'
 import { createKeyResealer } from '../crypto/sealed-key.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
 import type { OpenIdProvider } from '../domain/ports/console.ts'
-import type { Log, RequestContext } from '../domain/ports/runtime.ts'
+import type { RequestContext } from '../domain/ports/runtime.ts'
 import type { ClientCertificateVerifier } from '../domain/ports/verification.ts'
 import { publishDocument } from '../oauth/documents/jwks.ts'
 import { openApiDocument } from '../oauth/documents/openapi.ts'
@@ -50,28 +49,22 @@ import { createKeyStore } from '../storage/keys/key-store.ts'
 import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'
 import type { Database } from '../storage/postgres/database.ts'
 import { readServerVersion } from '../storage/postgres/server-state.ts'
+import type { Metrics } from '../telemetry/metrics/metrics.ts'
 import { planningOptions } from './bootstrap-file.ts'
-import type { CleanupStack } from './cleanup-stack.ts'
 import { createConsole } from './console.ts'
-import { createIssuerKeys } from './federation.ts'
-import type { OpenedInstance } from './instance-setup.ts'
+import type { OpenedInstance, StartParts } from './instance-setup.ts'
+import { createIssuerKeys, startWebhooks } from './outbound.ts'
+import type { Services } from './public-listener.ts'
 import type { StartedReplica } from './replica.ts'
-import type { Services } from './routing.ts'
 import { systemClock as clock, digest, systemTime as now } from './system-clock.ts'
-import type { Telemetry } from './telemetry.ts'
-import { startWebhooks } from './webhooks.ts'
 
 /** PostgreSQL and the tables take no longer one. */
 const MAX_HOST_NAME = 255
 
-export interface ServicesOptions extends StartedReplica, OpenedInstance, Pick<Telemetry, 'metrics' | 'tracing'> {
-  readonly config: Config
-  readonly log: Log
-  readonly stack: CleanupStack
-  readonly database: Database
+export interface ServicesOptions extends StartedReplica, OpenedInstance, StartParts {
+  readonly metrics: Metrics
   /** Of the primary region, for a replica on a standby; null if none is configured. */
   readonly primaryDatabase: Database | null
-  readonly baseUrl: string
   readonly openIdProvider: OpenIdProvider | null
   /** Undefined: certificates of clients do not count. */
   readonly certificates: ClientCertificateVerifier | undefined
@@ -81,8 +74,7 @@ export interface ServicesOptions extends StartedReplica, OpenedInstance, Pick<Te
 
 export function createServices(options: ServicesOptions): Pick<Services, 'oauth' | 'rpc'> {
   const { config, log, stack, database, primaryDatabase, baseUrl, metrics, tracing, contexts, stopping } = options
-  const { replica, aroundRows, decryptability, masterKeys, generator, integrity, certificates, openIdProvider } =
-    options
+  const { replica, aroundRows, decryptability, masterKeys, generator, integrity, certificates } = options
   const { secrets, publicKeys, dpopNonces } = integrity
   const { jwksMaxAgeSeconds, tokenLifetimeSeconds } = config
   const issuer = baseUrl
@@ -143,9 +135,9 @@ export function createServices(options: ServicesOptions): Pick<Services, 'oauth'
   rotator.start()
   metrics.observeRotation(() => rotator.status)
 
-  const { fetches, finderOf } = createIssuerKeys(config, log, metrics)
-  const webhookParts = { config, log, stack, replica, reader, masterKeys, issuer, metrics }
-  const webhooks = startWebhooks({ ...webhookParts, store: port('WebhookStore', createWebhookStore(database)) })
+  const { fetches, finderOf } = createIssuerKeys(options, metrics)
+  const webhookStore = port('WebhookStore', createWebhookStore(database))
+  const webhooks = startWebhooks({ ...options, reader, store: webhookStore }, metrics)
 
   const identity = {
     replicaId: newId(),
@@ -219,18 +211,7 @@ export function createServices(options: ServicesOptions): Pick<Services, 'oauth'
       settings: config.shown,
       now,
     }),
-    console: createConsole({
-      config,
-      database,
-      integrity,
-      replica,
-      users: store,
-      aroundRows,
-      attempts,
-      audit,
-      openIdProvider,
-      tracing,
-    }),
+    console: createConsole({ ...options, users: store, attempts, audit }),
     projects: new Projects({ ...identities, issuer }),
     users: new ServiceUsers({ ...identities, tokenLifetimeSeconds }),
     credentials: new Credentials({

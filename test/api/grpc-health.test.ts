@@ -79,7 +79,7 @@ describe('a server', () => {
     const oauth = { ...tokens, jwks: unused, discovery: unused, protectedResource: unused, openApi: unused }
     const readiness = () => ({ ready: true, warnings: [] }) as const
     const services = { oauth, rpc: new Map(), console: [], readiness, canAdminister: () => true }
-    door.routing.serve(services)
+    door.serve(services)
     await eventually(() => expect(watching.statuses).toEqual(['NOT_SERVING', 'SERVING']))
     expect(await checkHealth(door.listenUrl, WEB_KEYS)).toBe('SERVING')
   })

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { parse } from 'yaml'
-import { createMetrics } from '../../src/telemetry/metrics/metrics.ts'
 import { createWorkerMetrics } from '../../src/telemetry/metrics/worker-metrics.ts'
 import { administrationWith } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
@@ -72,29 +71,13 @@ async function scrapeServer(): Promise<Map<string, Family>> {
   })
 }
 
-/** What depends on PostgreSQL, which the server above does without. */
-async function scrapeDatabase(): Promise<Map<string, Family>> {
-  const metrics = createMetrics()
-  metrics.observeDatabase({
-    reachable: () => true,
-    standby: () => false,
-    pools: () => ({ serving: { total: 2, idle: 1, waiting: 0 } }),
-    changeFeed: () => 'connected',
-    clockOffsetSeconds: () => 0.001,
-  })
-  metrics.recordChangeLag(0.01)
-  const families = parsePrometheusText(await metrics.registry.metrics())
-  await metrics.stop()
-  return families
-}
-
 /** What the primary of several processes has besides the sums. */
 async function scrapeWorkers(): Promise<Map<string, Family>> {
   return parsePrometheusText(await createWorkerMetrics(() => ({ running: 2, restarting: 0, restarts: 0 }))())
 }
 
 beforeAll(async () => {
-  exposed = new Map([...(await scrapeDatabase()), ...(await scrapeWorkers()), ...(await scrapeServer())])
+  exposed = new Map([...(await scrapeWorkers()), ...(await scrapeServer())])
 })
 
 afterAll(async () => {

@@ -177,12 +177,8 @@ describe('the source', () => {
   it('opens a private key to sign with it in one place, which is given the active key', () => {
     const opening = (text: RegExp) => sources.filter((file) => text.test(read(file)))
     expect(opening(/\bsealer\.open\(/)).toEqual(['src/crypto/signer.ts'])
-    // Those in server and telemetry wrap the signers that they are given.
-    expect(opening(/\bsigners\.open\(/).sort()).toEqual([
-      'src/app/replica/replica-memory.ts',
-      'src/server/replica.ts',
-      'src/telemetry/metrics/request-metrics.ts',
-    ])
+    // That in server wraps the signers that it is given.
+    expect(opening(/\bsigners\.open\(/).sort()).toEqual(['src/app/replica/replica-memory.ts', 'src/server/replica.ts'])
   })
 
   it('reads the environment in config/, and the arguments in cli/ only', () => {

@@ -2,7 +2,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Registry } from 'prom-client'
 import { readVersion } from '../../config/version.ts'
-import { observing } from './observed-metrics.ts'
+import { metricsIn } from './instruments.ts'
 
 const SAMPLE_EVERY = 20
 
@@ -17,7 +17,7 @@ export function measureProcess(registry: Registry): () => void {
   const late = (nanoseconds: number): number =>
     Number.isFinite(nanoseconds) ? Math.max(0, nanoseconds / NANOSECONDS - SAMPLE_EVERY / 1000) : 0
 
-  const { gauge, counter } = observing(registry)
+  const { gauge, counter } = metricsIn(registry)
   gauge('nodejs_eventloop_lag_seconds', 'How late the event loop was since the last scrape, on average.', {
     read: () => late(delay.mean),
   })

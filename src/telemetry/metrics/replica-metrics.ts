@@ -3,7 +3,8 @@ import type { Registry } from 'prom-client'
 import type { Replica } from '../../app/replica/replica.ts'
 import { activeKey } from '../../domain/keys/key-ring.ts'
 import type { WebKeyState } from '../../domain/keys/web-key.ts'
-import { observing } from './observed-metrics.ts'
+import type { ChangeFeed } from '../../domain/ports/instance.ts'
+import { metricsIn } from './instruments.ts'
 
 /** Longer than any id that Keyturn makes. */
 const MAX_ID_LENGTH = 100
@@ -11,39 +12,48 @@ const MAX_ID_LENGTH = 100
 const KEY_STATES: readonly WebKeyState[] = ['initial', 'active', 'inactive']
 const FEED_STATES = ['connected', 'disconnected', 'off'] as const
 
-/** The state of the database at a moment. No call waits. */
-export interface DatabaseStatus {
-  /** Whether it answered when it was last asked. */
-  reachable(): boolean
-  /** Whether it was a hot standby when it was last asked. */
-  standby(): boolean
+const LAG_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+
+export interface ObservedReplica {
+  readonly replica: Replica
+  readonly feed: ChangeFeed
   /** By name: how many connections a pool has, how many of them are idle, and how many callers wait for one. */
-  pools(): Readonly<Record<string, { readonly total: number; readonly idle: number; readonly waiting: number }>>
-  /** `off`: changes are not announced, or not listened for. */
-  changeFeed(): (typeof FEED_STATES)[number]
-  /** How far the database's clock is ahead of this machine's, in seconds. */
-  clockOffsetSeconds(): number
+  readonly pools: () => Readonly<
+    Record<string, { readonly total: number; readonly idle: number; readonly waiting: number }>
+  >
+  /** Open connections of clients. */
+  readonly connections: () => number
+  readonly now: () => Date
 }
 
-/** Registers the metrics of a replica. @param now The time of the instance, which dates the keys. */
-export function measureReplica(registry: Registry, replica: Replica, now: () => Date): void {
-  const { gauge, counter } = observing(registry)
+/** Registers the metrics of a replica. Called once. */
+export function measureReplica(
+  registry: Registry,
+  { replica, feed, connections, now, ...database }: ObservedReplica,
+): void {
+  const { gauge, counter, histogram } = metricsIn(registry)
+  const lag = histogram(
+    'keyturn_change_lag_seconds',
+    'Age of a change when this replica had taken it over.',
+    LAG_BUCKETS,
+  )
+  replica.onChange(({ lagSeconds }) => {
+    if (lagSeconds !== null) lag.observe(Math.max(0, lagSeconds))
+  })
   gauge('keyturn_web_keys', 'Web keys by state.', {
     labelNames: ['state'],
     read: () =>
-      KEY_STATES.map((state) => ({
-        labels: { state },
-        value: replica.state.ring.filter((key) => key.state === state).length,
-      })),
+      Object.fromEntries(
+        KEY_STATES.map((state) => [state, replica.state.ring.filter((key) => key.state === state).length]),
+      ),
   })
   gauge('keyturn_active_key_age_seconds', 'Time since the active web key was activated.', {
     labelNames: ['algorithm'],
     read: () => {
       const active = activeKey(replica.state.ring)
-      if (active === undefined) return []
+      if (active === undefined) return {}
       // The clock of the instance is known to some milliseconds.
-      const ageSeconds = Math.max(0, (now().getTime() - active.activatedAt.getTime()) / 1000)
-      return [{ labels: { algorithm: active.algorithm }, value: ageSeconds }]
+      return { [active.algorithm]: Math.max(0, (now().getTime() - active.activatedAt.getTime()) / 1000) }
     },
   })
   gauge('keyturn_can_sign', 'Whether there is an active web key whose private key is open: 1 or 0.', {
@@ -69,32 +79,25 @@ export function measureReplica(registry: Registry, replica: Replica, now: () => 
   counter('keyturn_identity_cache_lookups_total', lookups, {
     labelNames: ['result'],
     read: () => {
-      const { hits, misses } = replica.identities.counts
-      return [
-        { labels: { result: 'hit' }, value: hits },
-        { labels: { result: 'miss' }, value: misses },
-      ]
+      const { hits: hit, misses: miss } = replica.identities.counts
+      return { hit, miss }
     },
   })
   gauge('keyturn_identity_cache_entries', 'Service users in memory.', { read: () => replica.identities.counts.users })
-}
-
-export function measureDatabase(registry: Registry, status: DatabaseStatus): void {
-  const { gauge } = observing(registry)
-  const pools = () => Object.entries(status.pools())
+  const pools = () => Object.entries(database.pools())
   gauge('keyturn_database_reachable', 'Whether the database answered when it was last asked: 1 or 0.', {
     aggregator: 'min',
-    read: () => status.reachable(),
+    read: () => replica.guard.isReachable(),
   })
   gauge('keyturn_database_standby', 'Whether the database was a hot standby when it was last asked: 1 or 0.', {
-    read: () => status.standby(),
+    read: () => replica.isStandby(),
   })
   gauge('keyturn_change_feed', 'State of the connection that announces changes: 1 for the one it is in.', {
     labelNames: ['state'],
-    read: () => FEED_STATES.map((state) => ({ labels: { state }, value: state === status.changeFeed() ? 1 : 0 })),
+    read: () => Object.fromEntries(FEED_STATES.map((state) => [state, Number(state === feed.status())])),
   })
   gauge('keyturn_clock_offset_seconds', 'How far the clock of the database is ahead of the clock of this machine.', {
-    read: () => status.clockOffsetSeconds(),
+    read: () => replica.clockOffset.seconds,
   })
   gauge('keyturn_database_connections', 'Connections by pool and state.', {
     labelNames: ['pool', 'state'],
@@ -108,6 +111,7 @@ export function measureDatabase(registry: Registry, status: DatabaseStatus): voi
   gauge('keyturn_database_waiting', 'Callers that wait for a connection, by pool.', {
     labelNames: ['pool'],
     aggregator: 'sum',
-    read: () => pools().map(([pool, { waiting }]) => ({ labels: { pool }, value: waiting })),
+    read: () => Object.fromEntries(pools().map(([pool, { waiting }]) => [pool, waiting])),
   })
+  gauge('keyturn_http_connections', 'Open connections of clients.', { aggregator: 'sum', read: connections })
 }

@@ -4,7 +4,7 @@
  * The counters of a worker that has exited are gone from the sums, which Prometheus takes for a restart of the counter.
  */
 import { AggregatorRegistry, Registry } from 'prom-client'
-import { observing } from './observed-metrics.ts'
+import { metricsIn } from './instruments.ts'
 
 export interface WorkerCounts {
   readonly running: number
@@ -16,15 +16,12 @@ export interface WorkerCounts {
 export function createWorkerMetrics(counts: () => WorkerCounts): () => Promise<string> {
   const workers = new AggregatorRegistry()
   const registry = new Registry()
-  const { gauge, counter } = observing(registry)
+  const { gauge, counter } = metricsIn(registry)
   gauge('keyturn_workers', 'Worker processes by state.', {
     labelNames: ['state'],
     read: () => {
       const { running, restarting } = counts()
-      return [
-        { labels: { state: 'running' }, value: running },
-        { labels: { state: 'restarting' }, value: restarting },
-      ]
+      return { running, restarting }
     },
   })
   counter('keyturn_worker_restarts_total', 'Worker processes that were started to replace one that ended.', {

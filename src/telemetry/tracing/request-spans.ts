@@ -153,8 +153,7 @@ function traceresponse(span: Span): string {
   return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`
 }
 
-function rpcSystem(request: object): string {
-  const headers = 'headers' in request ? (request as IncomingMessage).headers : {}
+function rpcSystem({ headers }: IncomingMessage): string {
   return headers['content-type']?.startsWith('application/grpc') ? 'grpc' : 'connectrpc'
 }
 

@@ -2,27 +2,15 @@
 import type { Config } from '../../config/config.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
+import type { Answered } from '../../http/requests/router.ts'
 
 /** How long the last spans may take when the server stops, in milliseconds. */
 export const LAST_SPANS_MILLIS = 2_000
 
-export interface TracedRequest {
-  readonly request: object
-  /** A method of HTTP, or `other`. */
-  readonly method: string
-  /** The path of the route, or `other`. */
-  readonly route: string
-  readonly status: number
-  /** The client ID, authenticated or only claimed. */
-  readonly clientId?: string
-  /** Why it was refused. */
-  readonly failure?: string
-}
-
 export interface Tracing {
   /** Wraps the handler with a span for each request, which `end` ends. The answer has its ids in `traceresponse`. */
   around(handler: Handler): Handler
-  end(request: TracedRequest): void
+  end(answered: Answered): void
   /**
    * Wraps a port with a span for each call of a method within a request.
    *
