@@ -7,6 +7,7 @@ import type { UpdateWebhookRequest, WebhookService } from '../../../gen/iam/even
 import type { Webhooks, WebhookView } from '../../app/events/webhooks.ts'
 import type { Disabled, EventFilter, WebhookEdit } from '../../domain/events/webhook.ts'
 import { actorOf } from '../authorization/actor.ts'
+import { answering, done, listing } from '../authorization/methods.ts'
 import { fromDate, maskedBy, required } from '../messages/fields.ts'
 import { listFromMemory } from '../messages/paging.ts'
 
@@ -18,6 +19,8 @@ const STATES = {
   gone: WebhookState.GONE,
 } as const satisfies Readonly<Record<Disabled, WebhookState>>
 
+const answer = answering((view: WebhookView) => ({ webhook: fromWebhook(view) }))
+
 export function webhookService(webhooks: Webhooks): ServiceImpl<typeof WebhookService> {
   return {
     async createWebhook({ name, url, caCertificates, eventTypes: types, resources }, context) {
@@ -26,18 +29,11 @@ export function webhookService(webhooks: Webhooks): ServiceImpl<typeof WebhookSe
       return { webhook: fromWebhook(view), secret }
     },
 
-    async getWebhook(req) {
-      return { webhook: fromWebhook(await webhooks.get(req.webhookId)) }
-    },
-
-    async listWebhooks(req) {
-      const { items, nextPageToken } = await listFromMemory(req, await webhooks.list(), ({ webhook }) => webhook.name)
-      return { webhooks: items.map(fromWebhook), nextPageToken }
-    },
-
-    async updateWebhook(req, context) {
-      return { webhook: fromWebhook(await webhooks.edit(actorOf(context), req.webhookId, toEdit(req))) }
-    },
+    getWebhook: answer((_actor, { webhookId }) => webhooks.get(webhookId)),
+    listWebhooks: listing('webhooks', fromWebhook, async (_actor, req) =>
+      listFromMemory(req, await webhooks.list(), ({ webhook }) => webhook.name),
+    ),
+    updateWebhook: answer(async (actor, req) => webhooks.edit(actor, req.webhookId, toEdit(req))),
 
     async rotateWebhookSecret(req, context) {
       const overlap = req.overlapSeconds ?? DEFAULT_OVERLAP_SECONDS
@@ -52,10 +48,7 @@ export function webhookService(webhooks: Webhooks): ServiceImpl<typeof WebhookSe
       return { delivered, failure, eventId: event.eventId, durationMilliseconds: millis }
     },
 
-    async deleteWebhook(req, context) {
-      await webhooks.delete(actorOf(context), req.webhookId)
-      return {}
-    },
+    deleteWebhook: done((actor, { webhookId }) => webhooks.delete(actor, webhookId)),
   }
 }
 

@@ -20,49 +20,35 @@ import {
 } from '../../domain/federation/trusted-issuer.ts'
 import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
 import { after } from '../../domain/time.ts'
-import { actorOf } from '../authorization/actor.ts'
-import { fromDate, maskedBy } from '../messages/fields.ts'
+import { answering, done, listing } from '../authorization/methods.ts'
+import { fromDate, maskedBy, nameOf } from '../messages/fields.ts'
 import { listFromMemory } from '../messages/paging.ts'
 import { invalidField } from '../messages/violations.ts'
 
 export function trustedIssuerService(issuers: TrustedIssuers): ServiceImpl<typeof TrustedIssuerService> {
   const toWire = (issuer: TrustedIssuer) => fromTrustedIssuer(issuer, issuers.fetchedKeys(issuer))
-  const answer = (issuer: TrustedIssuer) => ({ trustedIssuer: toWire(issuer) })
-
+  const answer = answering((issuer: TrustedIssuer) => ({ trustedIssuer: toWire(issuer) }))
   return {
-    async createTrustedIssuer(req, context) {
+    createTrustedIssuer: answer(async (actor, req) => {
       const { issuer, algorithms, maxLifetimeSeconds = 0, keys } = req
       const facts = { issuer, algorithms: algorithms.filter(isAssertionAlgorithm), maxLifetimeSeconds }
-      return answer(await issuers.create(actorOf(context), { ...facts, keys: toKeyOrigin(keys) }))
-    },
-
-    async getTrustedIssuer(req) {
-      return answer(await issuers.get(req.issuerId))
-    },
-
-    async listTrustedIssuers(req) {
-      const { items, nextPageToken } = await listFromMemory(req, await issuers.list(), ({ issuer }) => issuer)
-      return { trustedIssuers: items.map(toWire), nextPageToken }
-    },
-
-    async updateTrustedIssuer(req, context) {
+      return issuers.create(actor, { ...facts, keys: toKeyOrigin(keys) })
+    }),
+    getTrustedIssuer: answer((_actor, { issuerId }) => issuers.get(issuerId)),
+    listTrustedIssuers: listing('trustedIssuers', toWire, async (_actor, req) =>
+      listFromMemory(req, await issuers.list(), ({ issuer }) => issuer),
+    ),
+    updateTrustedIssuer: answer(async (actor, req) => {
       const { keys, algorithms, maxLifetimeSeconds = 0 } = req
       const edit = maskedBy<Parameters<TrustedIssuers['edit']>[2]>(req.updateMask, {
         keys: () => ({ keys: toKeyOrigin(keys) }),
         algorithms: () => ({ algorithms: algorithms.filter(isAssertionAlgorithm) }),
         max_lifetime_seconds: () => ({ maxLifetimeSeconds }),
       })
-      return answer(await issuers.edit(actorOf(context), req.issuerId, edit))
-    },
-
-    async refreshTrustedIssuerKeys(req) {
-      return answer(await issuers.refreshKeys(req.issuerId))
-    },
-
-    async deleteTrustedIssuer(req, context) {
-      await issuers.delete(actorOf(context), req.issuerId)
-      return {}
-    },
+      return issuers.edit(actor, req.issuerId, edit)
+    }),
+    refreshTrustedIssuerKeys: answer((_actor, { issuerId }) => issuers.refreshKeys(issuerId)),
+    deleteTrustedIssuer: done((actor, { issuerId }) => issuers.delete(actor, issuerId)),
   }
 }
 
@@ -86,41 +72,30 @@ function fromTrustedIssuer(
 export function toKeyOrigin(keys: WireIssuerKeys | undefined): KeyOrigin {
   const { source, caCertificates = '', maxStalenessSeconds = DEFAULT_MAX_STALENESS_SECONDS } = keys ?? {}
   const settings = { caCertificates: caCertificates === '' ? null : caCertificates, maxStalenessSeconds }
-  switch (source?.case) {
-    case undefined:
-      throw invalidField('keys', 'is required when update_mask has it')
-    case 'jwks':
-      if (settings.caCertificates !== null || keys?.maxStalenessSeconds !== undefined)
-        throw invalidField(
-          'keys',
-          'must not have ca_certificates or max_staleness_seconds with jwks, which is not fetched',
-        )
-      return { kind: 'jwks', jwks: source.value }
-    case 'discovery':
-      return { kind: 'fetched', source: { ...settings, kind: 'discovery', url: null } }
-    case 'jwksUrl':
-      return { kind: 'fetched', source: { ...settings, kind: 'jwks_url', url: source.value } }
-    case 'spiffeBundleUrl':
-      return { kind: 'fetched', source: { ...settings, kind: 'spiffe_bundle_url', url: source.value } }
-    default:
-      return source satisfies never
+  if (source?.case === undefined) throw invalidField('keys', 'is required when update_mask has it')
+  if (source.case === 'jwks') {
+    if (settings.caCertificates !== null || keys?.maxStalenessSeconds !== undefined)
+      throw invalidField(
+        'keys',
+        'must not have ca_certificates or max_staleness_seconds with jwks, which is not fetched',
+      )
+    return { kind: 'jwks', jwks: source.value }
   }
+  const url = source.case === 'discovery' ? null : source.value
+  return { kind: 'fetched', source: { ...settings, kind: nameOf(SOURCES, source.case), url } }
 }
+
+const SOURCES = {
+  discovery: 'discovery',
+  jwks_url: 'jwksUrl',
+  spiffe_bundle_url: 'spiffeBundleUrl',
+} as const satisfies Record<KeySource['kind'], WireIssuerKeys['source']['case']>
 
 export function fromIssuerKeys(keys: IssuerKeys): MessageInitShape<typeof IssuerKeysSchema> {
   if (keys.kind === 'given') return { source: { case: 'jwks', value: toJwks(keys.keys) } }
   const { kind, url, caCertificates, maxStalenessSeconds } = keys.source
-  const settings = { caCertificates: caCertificates ?? '', maxStalenessSeconds }
-  switch (kind) {
-    case 'discovery':
-      return { ...settings, source: { case: 'discovery', value: {} } }
-    case 'jwks_url':
-      return { ...settings, source: { case: 'jwksUrl', value: url ?? '' } }
-    case 'spiffe_bundle_url':
-      return { ...settings, source: { case: 'spiffeBundleUrl', value: url ?? '' } }
-    default:
-      return kind satisfies never
-  }
+  const source = { case: SOURCES[kind], value: url ?? {} } as WireIssuerKeys['source']
+  return { caCertificates: caCertificates ?? '', maxStalenessSeconds, source }
 }
 
 function fromFetchedKeys(

@@ -6,7 +6,7 @@
  */
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
-import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
+import type { ServiceImpl } from '@connectrpc/connect'
 import type {
   FederatedIdentitySchema,
   RequiredClaim as WireRequiredClaim,
@@ -21,6 +21,7 @@ import type {
 } from '../../../gen/iam/user/v2/service_user_pb.js'
 import type { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
 import type { Credentials } from '../../app/identities/credentials.ts'
+import type { Actor } from '../../domain/identities/authority.ts'
 import { formatClientId } from '../../domain/identities/client-id.ts'
 import type {
   ClientCertificate,
@@ -34,7 +35,8 @@ import type {
   UserKey,
 } from '../../domain/identities/credential.ts'
 import { actorOf } from '../authorization/actor.ts'
-import { fromDate, toDate } from '../messages/fields.ts'
+import { done, listing } from '../authorization/methods.ts'
+import { fromDate, nameOf, toDate } from '../messages/fields.ts'
 import { listOldestFirst } from '../messages/paging.ts'
 import { invalidField } from '../messages/violations.ts'
 
@@ -53,44 +55,26 @@ type CredentialCalls = Pick<
 >
 
 export function credentialCalls(credentials: Credentials): CredentialCalls {
-  const list = listOf(credentials)
   return {
     async generateClientSecret(req, context) {
       const expiresAt = toDate(req.expirationDate, 'expiration_date')
       const { user, credential, plain } = await credentials.generateSecret(actorOf(context), req.userId, expiresAt)
       return { secret: fromClientSecret(credential), clientId: formatClientId(user), clientSecret: plain }
     },
-
-    async listClientSecrets(req, context) {
-      const { items, nextPageToken } = await list(req, context, 'client_secret')
-      return { secrets: items.map(fromClientSecret), nextPageToken }
-    },
-
+    listClientSecrets: listing('secrets', fromClientSecret, pageOf(credentials, 'client_secret')),
     async deactivateClientSecret(req, context) {
       const secret = await credentials.deactivateSecret(actorOf(context), req.userId, req.secretId)
       return { secret: fromClientSecret(secret) }
     },
-
-    async deleteClientSecret(req, context) {
-      await credentials.remove(actorOf(context), req.userId, 'client_secret', req.secretId)
-      return {}
-    },
+    deleteClientSecret: done((actor, req) => credentials.remove(actor, req.userId, 'client_secret', req.secretId)),
 
     async addUserKey(req, context) {
       const expiresAt = toDate(req.expirationDate, 'expiration_date')
       const keys = await credentials.addKeys(actorOf(context), req.userId, { json: req.publicJwk, expiresAt })
       return { keys: keys.map(fromUserKey) }
     },
-
-    async listUserKeys(req, context) {
-      const { items, nextPageToken } = await list(req, context, 'user_key')
-      return { keys: items.map(fromUserKey), nextPageToken }
-    },
-
-    async removeUserKey(req, context) {
-      await credentials.remove(actorOf(context), req.userId, 'user_key', req.keyId)
-      return {}
-    },
+    listUserKeys: listing('keys', fromUserKey, pageOf(credentials, 'user_key')),
+    removeUserKey: done((actor, req) => credentials.remove(actor, req.userId, 'user_key', req.keyId)),
 
     async createPersonalAccessToken(req, context) {
       const expiresAt = toDate(req.expirationDate, 'expiration_date')
@@ -98,41 +82,31 @@ export function credentialCalls(credentials: Credentials): CredentialCalls {
       const { credential, plain } = await credentials.createToken(actorOf(context), req.userId, expiresAt)
       return { personalAccessToken: fromPersonalAccessToken(credential), token: plain }
     },
-
-    async listPersonalAccessTokens(req, context) {
-      const { items, nextPageToken } = await list(req, context, 'personal_access_token')
-      return { personalAccessTokens: items.map(fromPersonalAccessToken), nextPageToken }
-    },
-
-    async revokePersonalAccessToken(req, context) {
-      await credentials.remove(actorOf(context), req.userId, 'personal_access_token', req.tokenId)
-      return {}
-    },
+    listPersonalAccessTokens: listing(
+      'personalAccessTokens',
+      fromPersonalAccessToken,
+      pageOf(credentials, 'personal_access_token'),
+    ),
+    revokePersonalAccessToken: done((actor, req) =>
+      credentials.remove(actor, req.userId, 'personal_access_token', req.tokenId),
+    ),
   }
 }
 
 export function clientCertificateService(credentials: Credentials): ServiceImpl<typeof ClientCertificateService> {
-  const list = listOf(credentials)
   return {
     async addClientCertificate(req, context) {
       const facts = { ...toMatch(req.match), expiresAt: toDate(req.expirationDate, 'expiration_date') }
       return { certificate: fromCertificate(await credentials.addCertificate(actorOf(context), req.userId, facts)) }
     },
-
-    async listClientCertificates(req, context) {
-      const { items, nextPageToken } = await list(req, context, 'client_certificate')
-      return { certificates: items.map(fromCertificate), nextPageToken }
-    },
-
-    async removeClientCertificate(req, context) {
-      await credentials.remove(actorOf(context), req.userId, 'client_certificate', req.certificateId)
-      return {}
-    },
+    listClientCertificates: listing('certificates', fromCertificate, pageOf(credentials, 'client_certificate')),
+    removeClientCertificate: done((actor, req) =>
+      credentials.remove(actor, req.userId, 'client_certificate', req.certificateId),
+    ),
   }
 }
 
 export function federatedIdentityService(credentials: Credentials): ServiceImpl<typeof FederatedIdentityService> {
-  const list = listOf(credentials)
   return {
     async addFederatedIdentity(req, context) {
       const { userId, issuerId, subject } = req
@@ -140,26 +114,23 @@ export function federatedIdentityService(credentials: Credentials): ServiceImpl<
       const facts = { issuerId, subject, audience, claims: req.claims.map(toRequiredClaim) }
       return { identity: fromIdentity(await credentials.addIdentity(actorOf(context), userId, facts)) }
     },
-
-    async listFederatedIdentities(req, context) {
-      const { items, nextPageToken } = await list(req, context, 'federated_identity')
-      return { identities: items.map(fromIdentity), nextPageToken }
-    },
-
-    async removeFederatedIdentity(req, context) {
-      await credentials.remove(actorOf(context), req.userId, 'federated_identity', req.identityId)
-      return {}
-    },
+    listFederatedIdentities: listing('identities', fromIdentity, pageOf(credentials, 'federated_identity')),
+    removeFederatedIdentity: done((actor, req) =>
+      credentials.remove(actor, req.userId, 'federated_identity', req.identityId),
+    ),
   }
 }
 
-function listOf(credentials: Credentials) {
-  return async <Kind extends CredentialKind>(
-    req: { readonly userId: string; readonly pageSize: number; readonly pageToken: string },
-    context: HandlerContext,
-    kind: Kind,
-  ) => {
-    const found = await credentials.list(actorOf(context), req.userId, kind)
+interface ListRequest {
+  readonly userId: string
+  readonly pageSize: number
+  readonly pageToken: string
+}
+
+/** Reads a page of the credentials of a kind. */
+function pageOf<Kind extends CredentialKind>(credentials: Credentials, kind: Kind) {
+  return async (actor: Actor, req: ListRequest) => {
+    const found = await credentials.list(actor, req.userId, kind)
     return listOldestFirst<CredentialOf<Kind>>(req, found, (each: UserCredential) => {
       return { date: each.createdAt, id: each.credentialId }
     })
@@ -211,10 +182,8 @@ const MATCHES = {
 } as const satisfies Record<ClientCertificate['match'], CertificateMatch['match']['case']>
 
 export function toMatch(wire: CertificateMatch | undefined): Pick<ClientCertificate, 'match' | 'value'> {
-  const { case: name, value } = wire?.match ?? {}
-  const match = (Object.keys(MATCHES) as ClientCertificate['match'][]).find((each) => MATCHES[each] === name)
-  if (match === undefined || value === undefined) throw new Error('the rules of the proto have not been checked')
-  return { match, value }
+  const { case: name, value = '' } = wire?.match ?? {}
+  return { match: nameOf(MATCHES, name), value }
 }
 
 /** What of a certificate must be equal, on the wire. */

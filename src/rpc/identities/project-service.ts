@@ -9,6 +9,7 @@ import type { ServiceUsers } from '../../app/identities/service-users.ts'
 import { normalUri } from '../../domain/identifiers.ts'
 import type { Project, ProjectMember } from '../../domain/identities/project.ts'
 import { actorOf } from '../authorization/actor.ts'
+import { answering, done, listing } from '../authorization/methods.ts'
 import { maskedBy, required } from '../messages/fields.ts'
 import { byName, listFromMemory, listPage } from '../messages/paging.ts'
 import { invalidField } from '../messages/violations.ts'
@@ -21,82 +22,54 @@ export function projectService(
   projects: Projects,
   users: Pick<ServiceUsers, 'setManagedProject'>,
 ): ServiceImpl<typeof ProjectService> {
+  const answer = answering((project: Project) => ({ project: fromProject(project) }))
+  const toAudience = (text: string) => {
+    // A URI that no URL parser accepts could never be requested.
+    if (!URL.canParse(text)) throw invalidField('audience', 'must be an absolute URI')
+    return normalUri(text)
+  }
   return {
-    async createProject(req, context) {
-      return { project: fromProject(await projects.create(actorOf(context), req.name)) }
-    },
-
-    async getProject(req, context) {
-      return { project: fromProject(await projects.get(actorOf(context), req.projectId)) }
-    },
-
-    async listProjects(req, context) {
-      const { items, nextPageToken } = await listPage(req, PROJECTS, (page) => projects.list(actorOf(context), page))
-      return { projects: items.map(fromProject), nextPageToken }
-    },
-
-    async updateProject(req, context) {
+    createProject: answer((actor, { name }) => projects.create(actor, name)),
+    getProject: answer((actor, { projectId }) => projects.get(actor, projectId)),
+    listProjects: listing('projects', fromProject, (actor, req) =>
+      listPage(req, PROJECTS, (page) => projects.list(actor, page)),
+    ),
+    updateProject: answer((actor, req) => {
       const changes = maskedBy<Partial<Pick<Project, 'name' | 'rolesClaim'>>>(req.updateMask, {
         name: () => ({ name: required(req.name, 'name') }),
         roles_claim: () => ({ rolesClaim: req.rolesClaim }),
       })
-      return { project: fromProject(await projects.update(actorOf(context), req.projectId, changes)) }
-    },
+      return projects.update(actor, req.projectId, changes)
+    }),
+    deleteProject: done((actor, { projectId }) => projects.delete(actor, projectId)),
 
-    async deleteProject(req, context) {
-      await projects.delete(actorOf(context), req.projectId)
-      return {}
-    },
+    addProjectRole: done((actor, { projectId, role }) => projects.add(actor, projectId, { list: 'roles', name: role })),
+    listProjectRoles: listing('roles', String, async (actor, req) =>
+      listFromMemory(req, (await projects.get(actor, req.projectId)).roles, String),
+    ),
+    removeProjectRole: done((actor, { projectId, role }) =>
+      projects.remove(actor, projectId, { list: 'roles', name: role }),
+    ),
 
-    async addProjectRole(req, context) {
-      await projects.add(actorOf(context), req.projectId, { list: 'roles', name: req.role })
-      return {}
-    },
+    addProjectScope: done((actor, { projectId, scope }) =>
+      projects.add(actor, projectId, { list: 'scopes', name: scope }),
+    ),
+    listProjectScopes: listing('scopes', String, async (actor, req) =>
+      listFromMemory(req, (await projects.get(actor, req.projectId)).scopes, String),
+    ),
+    removeProjectScope: done((actor, { projectId, scope }) =>
+      projects.remove(actor, projectId, { list: 'scopes', name: scope }),
+    ),
 
-    async listProjectRoles(req, context) {
-      const { roles } = await projects.get(actorOf(context), req.projectId)
-      const { items, nextPageToken } = await listFromMemory(req, roles, String)
-      return { roles: [...items], nextPageToken }
-    },
-
-    async removeProjectRole(req, context) {
-      await projects.remove(actorOf(context), req.projectId, { list: 'roles', name: req.role })
-      return {}
-    },
-
-    async addProjectScope(req, context) {
-      await projects.add(actorOf(context), req.projectId, { list: 'scopes', name: req.scope })
-      return {}
-    },
-
-    async listProjectScopes(req, context) {
-      const { scopes } = await projects.get(actorOf(context), req.projectId)
-      const { items, nextPageToken } = await listFromMemory(req, scopes, String)
-      return { scopes: [...items], nextPageToken }
-    },
-
-    async removeProjectScope(req, context) {
-      await projects.remove(actorOf(context), req.projectId, { list: 'scopes', name: req.scope })
-      return {}
-    },
-
-    async addProjectAudience(req, context) {
-      // A URI that no URL parser accepts could never be requested.
-      if (!URL.canParse(req.audience)) throw invalidField('audience', 'must be an absolute URI')
-      await projects.add(actorOf(context), req.projectId, { list: 'audiences', name: normalUri(req.audience) })
-      return {}
-    },
-
-    async listProjectAudiences(req, context) {
-      const { audiences } = await projects.get(actorOf(context), req.projectId)
-      const { items, nextPageToken } = await listFromMemory(req, audiences, String)
-      return { audiences: [...items], nextPageToken }
-    },
-
-    async removeProjectAudience(req, context) {
-      await projects.remove(actorOf(context), req.projectId, { list: 'audiences', name: normalUri(req.audience) })
-      return {}
-    },
+    addProjectAudience: done(async (actor, { projectId, audience }) =>
+      projects.add(actor, projectId, { list: 'audiences', name: toAudience(audience) }),
+    ),
+    listProjectAudiences: listing('audiences', String, async (actor, req) =>
+      listFromMemory(req, (await projects.get(actor, req.projectId)).audiences, String),
+    ),
+    removeProjectAudience: done((actor, { projectId, audience }) =>
+      projects.remove(actor, projectId, { list: 'audiences', name: normalUri(audience) }),
+    ),
 
     async setProjectMember(req, context) {
       const { userId, projectId } = req
@@ -104,19 +77,12 @@ export function projectService(
       const { name } = await users.setManagedProject(actorOf(context), userId, { projectId, role })
       return { member: fromMember({ userId, name, role }) }
     },
-
-    async listProjectMembers(req, context) {
-      const { items, nextPageToken } = await listPage(req, MEMBERS, (page) =>
-        projects.listMembers(actorOf(context), req.projectId, page),
-      )
-      return { members: items.map(fromMember), nextPageToken }
-    },
-
-    async removeProjectMember(req, context) {
-      const { userId, projectId } = req
-      await users.setManagedProject(actorOf(context), userId, { projectId, role: null })
-      return {}
-    },
+    listProjectMembers: listing('members', fromMember, (actor, req) =>
+      listPage(req, MEMBERS, (page) => projects.listMembers(actor, req.projectId, page)),
+    ),
+    removeProjectMember: done((actor, { userId, projectId }) =>
+      users.setManagedProject(actor, userId, { projectId, role: null }),
+    ),
   }
 }
 

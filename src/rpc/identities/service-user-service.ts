@@ -5,7 +5,7 @@ import type { Introspection } from '../../app/access/introspection.ts'
 import type { Credentials } from '../../app/identities/credentials.ts'
 import type { ServiceUserEdit, ServiceUsers } from '../../app/identities/service-users.ts'
 import { type ServiceUser, switchesOf, USER_SWITCHES } from '../../domain/identities/service-user.ts'
-import { actorOf } from '../authorization/actor.ts'
+import { answering, done, listing } from '../authorization/methods.ts'
 import { maskedBy, required, toSeconds } from '../messages/fields.ts'
 import { byDate, listPage } from '../messages/paging.ts'
 import { credentialCalls } from './credential-services.ts'
@@ -15,6 +15,8 @@ const USERS = byDate(
   ({ createdAt, userId }: ServiceUser) => ({ date: createdAt, id: userId }),
   ({ date, id }) => ({ createdAt: date, userId: id }),
 )
+
+const answer = answering((user: ServiceUser) => ({ serviceUser: fromServiceUser(user) }))
 
 export interface ServiceUserServiceOptions {
   readonly users: ServiceUsers
@@ -29,23 +31,16 @@ export function serviceUserService({
 }: ServiceUserServiceOptions): ServiceImpl<typeof ServiceUserService> {
   return {
     ...credentialCalls(credentials),
-
-    async createServiceUser(req, context) {
+    createServiceUser: answer((actor, req) => {
       const { projectId, name } = req
-      return answer(await users.create(actorOf(context), { projectId, name, ...switchesOf(req) }))
-    },
-
-    async getServiceUser(req, context) {
-      return answer(await users.get(actorOf(context), req.userId))
-    },
-
-    async listServiceUsers(req, context) {
+      return users.create(actor, { projectId, name, ...switchesOf(req) })
+    }),
+    getServiceUser: answer((actor, { userId }) => users.get(actor, userId)),
+    listServiceUsers: listing('serviceUsers', fromServiceUser, (actor, req) => {
       const filter = { projectId: req.projectId === '' ? null : req.projectId, search: req.search }
-      const { items, nextPageToken } = await listPage(req, USERS, (page) => users.list(actorOf(context), filter, page))
-      return { serviceUsers: items.map(fromServiceUser), nextPageToken }
-    },
-
-    async updateServiceUser(req, context) {
+      return listPage(req, USERS, (page) => users.list(actor, filter, page))
+    }),
+    updateServiceUser: answer((actor, req) => {
       const { tokenLifetime } = req
       const edit = maskedBy<ServiceUserEdit>(req.updateMask, {
         name: () => ({ name: required(req.name, 'name') }),
@@ -56,58 +51,26 @@ export function serviceUserService({
         token_claims: () => ({ tokenClaims: req.tokenClaims }),
         ...Object.fromEntries(USER_SWITCHES.map((name) => [snakeCase(name), () => ({ [name]: req[name] })])),
       })
-      return answer(await users.edit(actorOf(context), req.userId, edit))
-    },
-
-    async enableServiceUser(req, context) {
-      return answer(await users.enable(actorOf(context), req.userId))
-    },
-
-    async disableServiceUser(req, context) {
-      return answer(await users.disable(actorOf(context), req.userId))
-    },
-
-    async deleteServiceUser(req, context) {
-      await users.delete(actorOf(context), req.userId)
-      return {}
-    },
-
-    async revokeTokens(req, context) {
-      await users.revokeTokens(actorOf(context), req.userId)
-      return {}
-    },
-
+      return users.edit(actor, req.userId, edit)
+    }),
+    enableServiceUser: answer((actor, { userId }) => users.enable(actor, userId)),
+    disableServiceUser: answer((actor, { userId }) => users.disable(actor, userId)),
+    deleteServiceUser: done((actor, { userId }) => users.delete(actor, userId)),
+    revokeTokens: done((actor, { userId }) => users.revokeTokens(actor, userId)),
     async introspectToken(req) {
       const examined = await introspection.examine(req.token)
       return examined.kind === 'active' ? { active: true } : { active: false, reason: examined.reason }
     },
-
-    async setInstanceRoles(req, context) {
-      return answer(await users.setInstanceRoles(actorOf(context), req.userId, req.instanceRoles.map(toInstanceRole)))
-    },
-
-    async grantProjectRole(req, context) {
-      return answer(await users.grantProjectRole(actorOf(context), req.userId, req))
-    },
-
-    async revokeProjectRole(req, context) {
-      return answer(await users.revokeProjectRole(actorOf(context), req.userId, req))
-    },
-
-    async grantScope(req, context) {
-      return answer(await users.grantScope(actorOf(context), req.userId, req.scope))
-    },
-
-    async revokeScope(req, context) {
-      return answer(await users.revokeScope(actorOf(context), req.userId, req.scope))
-    },
+    setInstanceRoles: answer((actor, { userId, instanceRoles }) =>
+      users.setInstanceRoles(actor, userId, instanceRoles.map(toInstanceRole)),
+    ),
+    grantProjectRole: answer((actor, req) => users.grantProjectRole(actor, req.userId, req)),
+    revokeProjectRole: answer((actor, req) => users.revokeProjectRole(actor, req.userId, req)),
+    grantScope: answer((actor, { userId, scope }) => users.grantScope(actor, userId, scope)),
+    revokeScope: answer((actor, { userId, scope }) => users.revokeScope(actor, userId, scope)),
   }
 }
 
 function snakeCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-}
-
-function answer(user: ServiceUser) {
-  return { serviceUser: fromServiceUser(user) }
 }

@@ -12,12 +12,6 @@ import type { InstanceFacts, InstanceOverview } from '../../app/instance/instanc
 import { changesLacking, type Heartbeat, type Presence, presenceOf, type SeenReplica } from '../../domain/replicas.ts'
 import { fromDate } from '../messages/fields.ts'
 
-const PRESENCES = {
-  seen: ReplicaPresence.SEEN,
-  overdue: ReplicaPresence.OVERDUE,
-  gone: ReplicaPresence.GONE,
-} as const satisfies Record<Presence, ReplicaPresence>
-
 export function instanceService(instance: Pick<InstanceOverview, 'get'>): ServiceImpl<typeof InstanceService> {
   return {
     async getInstance() {
@@ -58,7 +52,7 @@ function fromSeenReplica(replica: SeenReplica, newestVersion: number): MessageIn
     ...fieldsOf(replica),
     versionsBehind: BigInt(changesLacking(replica, newestVersion)),
     lastSeenDate: timestampFromDate(replica.lastSeenAt),
-    presence: PRESENCES[presenceOf(replica)],
+    presence: ReplicaPresence[presenceOf(replica).toUpperCase() as Uppercase<Presence>],
   }
 }
 

@@ -48,24 +48,11 @@ const BITS = {
   4096: RsaBits.RSA_BITS_4096,
 } as const satisfies Record<RsaBitCount, RsaBits>
 
-const HASHERS = {
-  sha256: RsaHasher.SHA256,
-  sha384: RsaHasher.SHA384,
-  sha512: RsaHasher.SHA512,
-} as const satisfies Record<Hash, RsaHasher>
-
 const CURVES = {
   'P-256': EcdsaCurve.P256,
   'P-384': EcdsaCurve.P384,
   'P-521': EcdsaCurve.P521,
 } as const satisfies Record<EcCurve, EcdsaCurve>
-
-const STATES = {
-  initial: WebKeyState.INITIAL,
-  active: WebKeyState.ACTIVE,
-  inactive: WebKeyState.INACTIVE,
-  revoked: WebKeyState.REVOKED,
-} as const satisfies Record<AnyWebKey['state'], WebKeyState>
 
 const KINDS = {
   create: RotationStepKind.CREATE,
@@ -90,8 +77,8 @@ export function toKind(wire: WireKind): WebKeyConfig {
       const standard = DEFAULT_WEB_KEY_CONFIG
       return {
         kind: 'rsa',
-        bits: bits === 0 ? standard.bits : (Number(nameOf<string>(BITS, bits)) as RsaBitCount),
-        hasher: hasher === 0 ? standard.hasher : nameOf(HASHERS, hasher),
+        bits: bits === 0 ? standard.bits : (Number(nameOf(BITS as Record<string, RsaBits>, bits)) as RsaBitCount),
+        hasher: hasher === 0 ? standard.hasher : (RsaHasher[hasher]?.toLowerCase() as Hash),
       }
     }
     case 'ecdsa':
@@ -110,7 +97,10 @@ function fromWebKeyConfig(config: WebKeyConfig): WireWebKeyConfig {
 export function fromKind(config: WebKeyConfig): WireKind {
   switch (config.kind) {
     case 'rsa':
-      return { case: 'rsa', value: { bits: BITS[config.bits], hasher: HASHERS[config.hasher] } }
+      return {
+        case: 'rsa',
+        value: { bits: BITS[config.bits], hasher: RsaHasher[config.hasher.toUpperCase() as Uppercase<Hash>] },
+      }
     case 'ecdsa':
       return { case: 'ecdsa', value: { curve: CURVES[config.curve] } }
     case 'ed25519':
@@ -120,7 +110,7 @@ export function fromKind(config: WebKeyConfig): WireKind {
 
 /** The number of a key's state, which every service has for it. */
 export function stateOf({ state }: AnyWebKey): number {
-  return STATES[state]
+  return WebKeyState[state.toUpperCase() as Uppercase<typeof state>]
 }
 
 export function fromWebKey(key: AnyWebKey): MessageInitShape<typeof WebKeySchema> {

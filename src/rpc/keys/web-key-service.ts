@@ -30,9 +30,7 @@ export function webKeyService(webKeys: WebKeys): ServiceImpl<typeof WebKeyServic
       return { webKey: fromWebKey(key), ...fromDate('knownFrom', knownFrom ?? null) }
     },
 
-    async getWebKey({ keyId }) {
-      return { webKey: fromWebKey(await webKeys.get(keyId)) }
-    },
+    getWebKey: async ({ keyId }) => ({ webKey: fromWebKey(await webKeys.get(keyId)) }),
 
     async listWebKeys({ states }) {
       const revoked = states.includes(WebKeyState.REVOKED) ? await webKeys.listRevoked() : []
@@ -62,9 +60,7 @@ export function webKeyService(webKeys: WebKeys): ServiceImpl<typeof WebKeyServic
       }
     },
 
-    async getRotationPolicy() {
-      return { policy: fromPolicy(await webKeys.policy()) }
-    },
+    getRotationPolicy: async () => ({ policy: fromPolicy(await webKeys.policy()) }),
 
     async updateRotationPolicy({ policy, updateMask }, context) {
       const changed = await webKeys.changePolicy(actorOf(context), toPolicyChanges(policy, updateMask))

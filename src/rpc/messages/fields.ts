@@ -38,9 +38,9 @@ export function required<Value>(value: Value | undefined, field: string): Value 
   return value
 }
 
-/** The name of an enum's number in a table of all names. The rules of the proto must have been checked. */
-export function nameOf<Name extends string>(numbers: Readonly<Record<Name, number>>, number: number): Name {
-  const found = (Object.keys(numbers) as Name[]).find((name) => numbers[name] === number)
+/** The name of what a message has, in a table of all names. The rules of the proto must have been checked. */
+export function nameOf<Name extends string, Value>(values: Readonly<Record<Name, Value>>, value: unknown): Name {
+  const found = (Object.keys(values) as Name[]).find((name) => values[name] === value)
   if (found === undefined) throw new Error('the rules of the proto have not been checked')
   return found
 }

@@ -1,22 +1,18 @@
 /** `grpc.reflection.v1.ServerReflection`: the schema, for tools that have no proto files. v1alpha is the same under another name. */
 import {
-  create,
-  type DescEnum,
+  createRegistry,
   type DescExtension,
   type DescFile,
-  type DescMessage,
-  type DescService,
   type MessageInitShape,
+  type Registry,
   toBinary,
 } from '@bufbuild/protobuf'
-import { nestedTypes } from '@bufbuild/protobuf/reflect'
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
-import { Code, ConnectError, type HandlerContext, type ServiceImpl } from '@connectrpc/connect'
+import { Code, ConnectError, type ServiceImpl } from '@connectrpc/connect'
 import {
   ServerReflection,
   type ServerReflectionRequest,
-  type ServerReflectionResponse,
-  ServerReflectionResponseSchema,
+  type ServerReflectionResponseSchema,
 } from '../../../gen/grpc/reflection/v1/reflection_pb.js'
 import { ServerReflection as AlphaServerReflection } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.js'
 import { invalidArgument } from '../messages/errors.ts'
@@ -42,29 +38,20 @@ export function reflectionService({
   admit,
 }: ReflectionOptions): ServiceImpl<typeof ServerReflection> {
   const names = [...services].sort()
-
-  async function* answers(
-    requests: AsyncIterable<ServerReflectionRequest>,
-    context: HandlerContext,
-  ): AsyncGenerator<ServerReflectionResponse> {
-    admit(context)
-    const sent = new Set<DescFile>()
-    let count = 0
-    for await (const request of readable(requests, context.signal)) {
-      count += 1
-      if (count > MAX_REQUESTS) {
-        throw new ConnectError(`a stream may have ${MAX_REQUESTS} requests: open another`, Code.ResourceExhausted)
+  return {
+    async *serverReflectionInfo(requests, context) {
+      admit(context)
+      const sent = new Set<DescFile>()
+      let count = 0
+      for await (const request of readable(requests, context.signal)) {
+        count += 1
+        if (count > MAX_REQUESTS)
+          throw new ConnectError(`a stream may have ${MAX_REQUESTS} requests: open another`, Code.ResourceExhausted)
+        const messageResponse = answer(request, { schema, names, sent })
+        yield { validHost: request.host, originalRequest: request, messageResponse }
       }
-      const messageResponse = answer(request, { schema, names, sent })
-      yield create(ServerReflectionResponseSchema, {
-        validHost: request.host,
-        originalRequest: request,
-        messageResponse,
-      })
-    }
+    },
   }
-
-  return { serverReflectionInfo: answers }
 }
 
 interface Known {
@@ -89,7 +76,7 @@ function answer({ messageRequest }: ServerReflectionRequest, { schema, names, se
     case 'fileContainingExtension':
       return files(schema.fileOfExtension(messageRequest.value.containingType, messageRequest.value.extensionNumber))
     case 'allExtensionNumbersOfType': {
-      const extensionNumber = schema.extensionsOf(messageRequest.value)
+      const extensionNumber = schema.extensionNumbersOf(messageRequest.value)
       if (extensionNumber === undefined) return refusal(Code.NotFound, 'there is no such message')
       return { case: 'allExtensionNumbersResponse', value: { baseTypeName: messageRequest.value, extensionNumber } }
     }
@@ -138,16 +125,16 @@ async function* readable<T>(requests: AsyncIterable<T>, signal: AbortSignal): As
   }
 }
 
-/** The proto files of services, indexed by name, symbol and extension. */
+/** The proto files of services, and all that they import. */
 export class Schema {
-  readonly #files = new Map<string, DescFile>()
-  readonly #symbols = new Map<string, DescFile>()
-  readonly #extensions = new Map<string, Map<number, DescFile>>()
+  readonly #files: ReadonlyMap<string, DescFile>
+  readonly #types: Registry
   readonly #encoded = new Map<DescFile, Uint8Array>()
 
-  /** Of these files and all that they import. */
   constructor(files: readonly DescFile[]) {
-    for (const file of files.flatMap((root) => withImports(root))) this.#add(file)
+    const all = new Set(files.flatMap(withImports))
+    this.#files = new Map([...all].map((file) => [file.proto.name, file]))
+    this.#types = createRegistry(...all)
   }
 
   /** By its name, for example `iam/webkey/v2beta/web_key.proto`. */
@@ -155,41 +142,32 @@ export class Schema {
     return this.#files.get(name)
   }
 
+  /** @param symbol A type, or what is in one: a field or a method. */
   fileOf(symbol: string): DescFile | undefined {
-    return this.#symbols.get(symbol)
+    const scope = symbol.slice(0, Math.max(0, symbol.lastIndexOf('.')))
+    return (this.#types.get(symbol) ?? this.#types.get(scope))?.file
   }
 
   fileOfExtension(message: string, number: number): DescFile | undefined {
-    return this.#extensions.get(message)?.get(number)
+    return this.#extensionsOf(message).find((extension) => extension.number === number)?.file
   }
 
   /** The numbers of all extensions of a message, ascending. Undefined if there is no such message. */
-  extensionsOf(message: string): number[] | undefined {
-    const extensions = this.#extensions.get(message)
-    return extensions === undefined ? undefined : [...extensions.keys()].sort((a, b) => a - b)
+  extensionNumbersOf(message: string): number[] | undefined {
+    if (this.#types.getMessage(message) === undefined) return undefined
+    const numbers = this.#extensionsOf(message).map(({ number }) => number)
+    return numbers.sort((a, b) => a - b)
   }
 
   encode(file: DescFile): Uint8Array {
-    const known = this.#encoded.get(file)
-    if (known !== undefined) return known
-    const bytes = toBinary(FileDescriptorProtoSchema, file.proto)
+    const bytes = this.#encoded.get(file) ?? toBinary(FileDescriptorProtoSchema, file.proto)
     this.#encoded.set(file, bytes)
     return bytes
   }
 
-  #add(file: DescFile): void {
-    this.#files.set(file.proto.name, file)
-    for (const type of nestedTypes(file)) {
-      for (const symbol of symbolsOf(type)) this.#symbols.set(symbol, file)
-      if (type.kind === 'message') this.#extensionsBy(type.typeName)
-      if (type.kind === 'extension') this.#extensionsBy(type.extendee.typeName).set(type.number, file)
-    }
-  }
-
-  #extensionsBy(message: string): Map<number, DescFile> {
-    const known = this.#extensions.get(message) ?? new Map<number, DescFile>()
-    this.#extensions.set(message, known)
-    return known
+  #extensionsOf(message: string): DescExtension[] {
+    const extensions = [...this.#types].filter((type) => type.kind === 'extension')
+    return extensions.filter(({ extendee }) => extendee.typeName === message)
   }
 }
 
@@ -199,21 +177,4 @@ function withImports(file: DescFile): readonly DescFile[] {
   // Iterating a set includes the entries that are added meanwhile.
   for (const { dependencies } of found) for (const dependency of dependencies) found.add(dependency)
   return [...found]
-}
-
-function symbolsOf(type: DescMessage | DescEnum | DescExtension | DescService): string[] {
-  const within = (names: readonly { readonly name: string }[]) => names.map(({ name }) => `${type.typeName}.${name}`)
-  switch (type.kind) {
-    case 'message':
-      return [type.typeName, ...within(type.fields), ...within(type.oneofs)]
-    case 'service':
-      return [type.typeName, ...within(type.methods)]
-    case 'enum': {
-      // The values of an enum are named in the scope around it.
-      const scope = type.typeName.slice(0, -type.name.length)
-      return [type.typeName, ...type.values.map(({ name }) => scope + name)]
-    }
-    case 'extension':
-      return [type.typeName]
-  }
 }
