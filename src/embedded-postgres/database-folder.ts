@@ -17,7 +17,6 @@ export const DATABASE_FOLDER = 'postgres'
 const DRAFT_FOLDER = 'postgres.new'
 
 const VERSION_FILE = 'PG_VERSION'
-const MAX_VERSION_BYTES = 16
 
 const WORKING_FOLDER = '/proc/self/cwd'
 
@@ -161,10 +160,7 @@ async function runProgram(
 }
 
 async function assertOwnMajor(folder: string): Promise<void> {
-  const path = join(folder, VERSION_FILE)
-  const file = await lstat(path).catch(() => undefined)
-  const isReadable = file?.isFile() === true && file.size <= MAX_VERSION_BYTES
-  const version = isReadable ? await readFile(path, 'latin1').catch(() => '') : ''
+  const version = await readFile(join(folder, VERSION_FILE), 'latin1').catch(() => '')
   if (version.trim() === POSTGRES_MAJOR) return
   throw new Error(
     /^\d+\n$/.test(version)

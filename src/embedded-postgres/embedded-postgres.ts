@@ -80,8 +80,8 @@ class Supervisor {
   }
 
   async start(): Promise<void> {
-    const server = await this.#launch(this.#options.signal)
-    this.#running = this.#replaceWhenEnded(server)
+    const { ended } = await this.#launch(this.#options.signal)
+    this.#running = this.#supervise(ended)
   }
 
   async stop(): Promise<void> {
@@ -102,26 +102,23 @@ class Supervisor {
     return this.#server
   }
 
-  async #replaceWhenEnded(first: ServerProcess): Promise<void> {
+  async #supervise(first: Promise<string>): Promise<void> {
     const { log } = this.#options
     const { signal } = this.#stopping
-    let server: ServerProcess | undefined = first
+    let ended = first
     let startedAt = performance.now()
     for (let failures = 1; ; failures += 1) {
-      const reason = await server?.ended
+      const reason = await ended
       if (signal.aborted) return
-      if (server !== undefined) {
-        if (performance.now() - startedAt >= LONG_RUN) failures = 1
-        log.error({ reason }, 'the embedded PostgreSQL has ended and will be started again')
-      }
+      if (performance.now() - startedAt >= LONG_RUN) failures = 1
+      log.error({ reason }, 'the embedded PostgreSQL has ended and will be started again')
       await delay(backoffMillis(failures, RESTART), undefined, { signal }).catch(() => {})
       if (signal.aborted) return
       startedAt = performance.now()
-      server = await this.#launch().catch((error: unknown) => {
-        if (!signal.aborted) log.warn({ reason: messageOf(error) }, 'the embedded PostgreSQL does not start')
-        return undefined
-      })
-      if (server !== undefined) log.info({}, 'the embedded PostgreSQL runs again')
+      ended = this.#launch().then((server) => {
+        log.info({}, 'the embedded PostgreSQL runs again')
+        return server.ended
+      }, messageOf)
     }
   }
 }

