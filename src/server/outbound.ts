@@ -1,8 +1,8 @@
 /** Makes what sends requests to other parties: it fetches the keys of trusted issuers, and delivers events to webhooks. */
 import { randomUUID as newId } from 'node:crypto'
-import { WebhookAttempts } from '../app/events/webhook-attempts.ts'
+import { createWebhookAttempts } from '../app/events/webhook-attempts.ts'
 import { WebhookDeliverer } from '../app/events/webhook-deliverer.ts'
-import { Webhooks, type WebhooksOptions } from '../app/events/webhooks.ts'
+import { createWebhooks, type Webhooks, type WebhooksOptions } from '../app/events/webhooks.ts'
 import type { KeyFinder } from '../crypto/federated-token.ts'
 import { keyFinderOf, parseCaCertificates, parsePublishedKeys } from '../crypto/issuer-key.ts'
 import { createWebhookSigner } from '../crypto/webhook-signer.ts'
@@ -45,16 +45,16 @@ export function startWebhooks(
 ): Webhooks {
   const { replica } = parts
   const signer = createWebhookSigner(masterKeys)
-  const send = createSendHttps({
+  const sendHttps = createSendHttps({
     allows: createAddressPolicy(config.outboundNetworks),
     setting: 'KEYTURN_OUTBOUND_NETWORKS',
     authorityHint: '--receiver-ca, ca_certificates',
   })
-  const attempts = new WebhookAttempts({ signer, sender: createWebhookSender(send), issuer, now, log })
-  const shared = { ...parts, attempts, newId, now }
+  const send = createWebhookAttempts({ signer, sender: createWebhookSender(sendHttps), issuer, now, log })
+  const shared = { ...parts, send, newId, now }
   const deliverer = new WebhookDeliverer({ ...shared, version: () => replica.state.version, clock, log })
   stack.defer(() => deliverer.stop())
   deliverer.start()
   metrics.observeWebhooks(() => deliverer.status)
-  return new Webhooks({ ...shared, signer, parseCaCertificates })
+  return createWebhooks({ ...shared, signer, parseCaCertificates })
 }

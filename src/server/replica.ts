@@ -1,5 +1,5 @@
 /** Makes the replica: what this process serves from memory, and the check of what it could not sign with. */
-import { DecryptabilityCheck } from '../app/keys/decryptability-check.ts'
+import { createDecryptabilityCheck, type DecryptabilityCheck } from '../app/keys/decryptability-check.ts'
 import { Replica } from '../app/replica/replica.ts'
 import { type AroundRows, refuseUnreadableRows } from '../app/replica/unreadable-rows.ts'
 import { createSignerFactory } from '../crypto/signer.ts'
@@ -48,7 +48,7 @@ export async function startReplica(
   const aroundRows = refuseUnreadableRows(systemClock, log)
   const sealedKeys = aroundRows(tracing.calls('SealedKeyStore', createSealedKeyStore(database)))
   const check = { assertOpens: (key: SealedWebKey) => sealer.assertOpens(key.sealed, key) }
-  const decryptability = new DecryptabilityCheck({ keys: sealedKeys, check, log })
+  const decryptability = createDecryptabilityCheck({ keys: sealedKeys, check, log })
   // Logged at the start, so that the operator can act before the day on which one of them has to sign.
   await whenAvailable(() => decryptability.checkInitialKeys(), waiting)
   return { replica, feed, aroundRows, decryptability }

@@ -3,22 +3,22 @@ import { randomUUID as newId } from 'node:crypto'
 import { hostname } from 'node:os'
 import { Access } from '../app/access/access.ts'
 import { AttemptLimiter } from '../app/access/attempt-limiter.ts'
-import { Dpop } from '../app/access/dpop.ts'
-import { Introspection } from '../app/access/introspection.ts'
+import { createDpop } from '../app/access/dpop.ts'
+import { createIntrospection } from '../app/access/introspection.ts'
 import { AuditFeed } from '../app/audit/audit-feed.ts'
 import { startAuditRetention } from '../app/audit/audit-retention.ts'
 import { AuditTrail } from '../app/audit/audit-trail.ts'
 import { Configurations } from '../app/configuration/configurations.ts'
-import { TrustedIssuers } from '../app/federation/trusted-issuers.ts'
+import { createTrustedIssuers } from '../app/federation/trusted-issuers.ts'
 import { watchCredentials } from '../app/identities/credential-watch.ts'
-import { Credentials } from '../app/identities/credentials.ts'
-import { Projects } from '../app/identities/projects.ts'
+import { createCredentials } from '../app/identities/credentials.ts'
+import { createProjects } from '../app/identities/projects.ts'
 import { SecretUses } from '../app/identities/secret-uses.ts'
-import { ServiceUsers } from '../app/identities/service-users.ts'
-import { TokenRevocations } from '../app/identities/token-revocations.ts'
+import { createServiceUsers } from '../app/identities/service-users.ts'
+import { createTokenRevocations } from '../app/identities/token-revocations.ts'
 import { InstanceOverview } from '../app/instance/instance-overview.ts'
 import { Rotator } from '../app/keys/rotator.ts'
-import { WebKeys } from '../app/keys/web-keys.ts'
+import { createWebKeys } from '../app/keys/web-keys.ts'
 import { startHeartbeats } from '../app/replica/heartbeats.ts'
 import { recordingStore } from '../app/replica/recording-store.ts'
 import { readVersion } from '../config/version.ts'
@@ -108,8 +108,8 @@ export function createServices(options: ServicesOptions): Pick<Services, 'oauth'
   const attempts = new AttemptLimiter({ clock })
   const uses = recording(createCredentialUses)
   const verifier = createDpopProofVerifier()
-  const dpop = new Dpop({ baseUrl, verifier, nonces: dpopNonces, uses, digest, now })
-  const introspection = new Introspection({ replica, verifier: createAccessTokenVerifier({ issuer, now }), now })
+  const dpop = createDpop({ baseUrl, verifier, nonces: dpopNonces, uses, digest, now })
+  const introspection = createIntrospection({ replica, verifier: createAccessTokenVerifier({ issuer, now }), now })
   const access = new Access({
     replica,
     verifier: createAccessTokenVerifier({ issuer, audience: baseUrl, now }),
@@ -170,7 +170,7 @@ export function createServices(options: ServicesOptions): Pick<Services, 'oauth'
     replica,
     clientSecrets: secrets.clientSecrets,
     introspection,
-    revocations: new TokenRevocations({ store, replica }),
+    revocations: createTokenRevocations({ store, replica }),
     federation: {
       verify: (assertion, issuers) => verifyFederatedToken(assertion, { issuers, now: now(), finderOf }),
     },
@@ -192,7 +192,7 @@ export function createServices(options: ServicesOptions): Pick<Services, 'oauth'
   replica.onChange(switchTo)
 
   const rpc = createRpcRoutes({
-    webKeys: new WebKeys({ ...keys, activationGuard: config.activationGuard, limits, now }),
+    webKeys: createWebKeys({ ...keys, activationGuard: config.activationGuard, limits, now }),
     configurations: new Configurations({
       ...planning,
       store: port('ConfigurationStore', createConfigurationStore(database, publicKeys)),
@@ -212,16 +212,16 @@ export function createServices(options: ServicesOptions): Pick<Services, 'oauth'
       now,
     }),
     console: createConsole({ ...options, users: store, attempts, audit }),
-    projects: new Projects({ ...identities, issuer }),
-    users: new ServiceUsers({ ...identities, tokenLifetimeSeconds }),
-    credentials: new Credentials({
+    projects: createProjects({ ...identities, issuer }),
+    users: createServiceUsers({ ...identities, tokenLifetimeSeconds }),
+    credentials: createCredentials({
       ...identities,
       secrets,
       parseUserKeys,
       maxTokenLifetimeDays: config.maxPatLifetimeDays,
       clock,
     }),
-    trustedIssuers: new TrustedIssuers({
+    trustedIssuers: createTrustedIssuers({
       store: port('FederationStore', createFederationStore(database, publicKeys)),
       replica,
       fetches,

@@ -10,8 +10,8 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import { AttemptLimiter } from '../../src/app/access/attempt-limiter.ts'
-import { DecryptabilityCheck } from '../../src/app/keys/decryptability-check.ts'
-import { WebKeys } from '../../src/app/keys/web-keys.ts'
+import { createDecryptabilityCheck } from '../../src/app/keys/decryptability-check.ts'
+import { createWebKeys, type WebKeys } from '../../src/app/keys/web-keys.ts'
 import { bootstrap } from '../../src/app/replica/bootstrap.ts'
 import { Replica } from '../../src/app/replica/replica.ts'
 import type { Actor } from '../../src/domain/identities/authority.ts'
@@ -122,12 +122,12 @@ beforeAll(async () => {
     credential,
   } as const
   actor = { actor: userId, action: 'test', requestId: 'request-1', authority }
-  webKeys = new WebKeys({
+  webKeys = createWebKeys({
     store: createKeyStore(database, TEST_MACS),
     reader,
     generator,
     replica,
-    decryptability: new DecryptabilityCheck({ keys: createSealedKeyStore(database), check, log }),
+    decryptability: createDecryptabilityCheck({ keys: createSealedKeyStore(database), check, log }),
     log,
     activationGuard: 'off',
     limits: { jwksMaxAgeSeconds: 0, tokenLifetimeSeconds: 60, maxStalenessSeconds: 300, maxWebKeys: 50 },

@@ -3,7 +3,7 @@
  */
 import { generateKeyPairSync, hash, type KeyObject, type KeyPairKeyObjectResult, randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, type JWK, type JWTPayload, SignJWT } from 'jose'
-import { Dpop } from '../../src/app/access/dpop.ts'
+import { createDpop, type Dpop } from '../../src/app/access/dpop.ts'
 import { createDpopProofVerifier } from '../../src/crypto/dpop-proof.ts'
 import { TEST_INTEGRITY } from './integrity.ts'
 
@@ -63,7 +63,7 @@ export function proofOf(
   )
 }
 
-type DpopUses = ConstructorParameters<typeof Dpop>[0]['uses']
+type DpopUses = Parameters<typeof createDpop>[0]['uses']
 
 /** Checks proofs, and accepts each as often as it comes. */
 export function dpopFor(
@@ -71,7 +71,7 @@ export function dpopFor(
   now: () => Date,
   uses: DpopUses = { useAssertionOnce: async () => true },
 ): Dpop {
-  return new Dpop({
+  return createDpop({
     baseUrl,
     verifier: createDpopProofVerifier(),
     nonces: TEST_INTEGRITY.dpopNonces,

@@ -13,6 +13,7 @@ import {
 import type { DpopNonces } from '../../domain/integrity.ts'
 import type { CredentialUses } from '../../domain/ports/records.ts'
 import type { DpopProofVerifier } from '../../domain/ports/verification.ts'
+import { after } from '../../domain/time.ts'
 
 export interface DpopOptions {
   /** What `htu` begins with, whatever the request says about the host: the base URL, without a slash at its end. */
@@ -51,21 +52,16 @@ export interface TokenUse {
   readonly certificate: () => PresentedCertificate
 }
 
-export class Dpop {
-  readonly #options: DpopOptions
+export type Dpop = ReturnType<typeof createDpop>
 
-  constructor(options: DpopOptions) {
-    this.#options = options
-  }
-
+export function createDpop({ baseUrl, verifier, nonces, uses, digest, now }: DpopOptions) {
   /**
    * Verifies a proof. It has not been used then: call `useOnce` when nothing else can refuse the request.
    *
    * A proof must have a valid nonce, or none and a recent `iat`. So a client with a wrong clock gets a nonce and works too.
    * @throws {DomainError} `dpop_proof_invalid`; `dpop_nonce_required` with a nonce for the next attempt.
    */
-  async verify({ proof: jwt, method, path, accessToken }: RequestWithProof): Promise<VerifiedProof> {
-    const { baseUrl, verifier, nonces, digest, now } = this.#options
+  const verify = async ({ proof: jwt, method, path, accessToken }: RequestWithProof): Promise<VerifiedProof> => {
     const at = now()
     const proof = await verifier.verify(jwt, at)
     const tokenHash = accessToken === undefined ? undefined : digest(accessToken)
@@ -81,40 +77,45 @@ export class Dpop {
     return { keyThumbprint, proofId, nextNonce: proof.nonce === nonce ? null : nonce }
   }
 
-  /**
-   * The proof for a token that is bound to a key (RFC 9449 §7.1), which has not been used up yet; null for any other token.
-   * @throws {DomainError} `token_bound` without the scheme `DPoP` or with a proof by another key (§7.2); `token_invalid` for a token
-   * of this scheme that is bound to no key; otherwise like `verify`.
-   */
-  async prove({ accessToken, boundTo, isDpop }: PresentedToken, use: TokenUse): Promise<VerifiedProof | null> {
-    if (boundTo?.kind !== 'dpop') {
-      if (isDpop) throw notBound('access token')
-      return null
-    }
-    if (!isDpop) {
-      throw new DomainError(
-        'token_bound',
-        'the access token is bound to a key: send "Authorization: DPoP <access token>" and a proof in the header DPoP',
-      )
-    }
-    const { proof, method, path } = use
-    if (proof === null) throw invalidProof('it is missing: send it in the header DPoP')
-    const verified = await this.verify({ proof, method, path, accessToken })
-    if (verified.keyThumbprint !== boundTo.thumbprint) {
-      throw new DomainError('token_bound', 'the access token is bound to another key than that of the DPoP proof')
-    }
-    return verified
-  }
+  return {
+    verify,
 
-  /**
-   * Uses a proof up, on all replicas (RFC 9449 §11.1).
-   * @throws {DomainError} `dpop_proof_invalid` if it has been used before; `storage_unavailable`.
-   */
-  async useOnce({ keyThumbprint, proofId }: VerifiedProof): Promise<void> {
-    const { uses, digest, now } = this.#options
-    const id = digest(JSON.stringify(['dpop', keyThumbprint, proofId]))
-    const expiresAt = new Date(now().getTime() + PROOF_LIFETIME_SECONDS * 1000)
-    if (!(await uses.useAssertionOnce(id, expiresAt))) throw invalidProof('jti must not have been used before')
+    /**
+     * The proof for a token that is bound to a key (RFC 9449 §7.1), which has not been used up yet; null for any other token.
+     * @throws {DomainError} `token_bound` without the scheme `DPoP` or with a proof by another key (§7.2); `token_invalid` for a token
+     * of this scheme that is bound to no key; otherwise like `verify`.
+     */
+    async prove(
+      { accessToken, boundTo, isDpop }: PresentedToken,
+      { proof, method, path }: TokenUse,
+    ): Promise<VerifiedProof | null> {
+      if (boundTo?.kind !== 'dpop') {
+        if (isDpop) throw notBound('access token')
+        return null
+      }
+      if (!isDpop) {
+        throw new DomainError(
+          'token_bound',
+          'the access token is bound to a key: send "Authorization: DPoP <access token>" and a proof in the header DPoP',
+        )
+      }
+      if (proof === null) throw invalidProof('it is missing: send it in the header DPoP')
+      const verified = await verify({ proof, method, path, accessToken })
+      if (verified.keyThumbprint !== boundTo.thumbprint) {
+        throw new DomainError('token_bound', 'the access token is bound to another key than that of the DPoP proof')
+      }
+      return verified
+    },
+
+    /**
+     * Uses a proof up, on all replicas (RFC 9449 §11.1).
+     * @throws {DomainError} `dpop_proof_invalid` if it has been used before; `storage_unavailable`.
+     */
+    async useOnce({ keyThumbprint, proofId }: VerifiedProof): Promise<void> {
+      const id = digest(JSON.stringify(['dpop', keyThumbprint, proofId]))
+      const expiresAt = after(now(), PROOF_LIFETIME_SECONDS)
+      if (!(await uses.useAssertionOnce(id, expiresAt))) throw invalidProof('jti must not have been used before')
+    },
   }
 }
 

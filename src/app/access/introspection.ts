@@ -21,11 +21,14 @@ export type Examined =
   | { readonly kind: 'active'; readonly issued: IssuedAccessToken }
   | { readonly kind: 'inactive'; readonly reason: string }
 
-export class Introspection {
-  readonly #options: IntrospectionOptions
+export type Introspection = ReturnType<typeof createIntrospection>
 
-  constructor(options: IntrospectionOptions) {
-    this.#options = options
+export function createIntrospection({ replica, verifier, now }: IntrospectionOptions) {
+  const subjectOf = async ({ subject }: IssuedAccessToken): Promise<ServiceUser | undefined> => {
+    const inMemory = await replica.identities.find(subject)
+    if (inMemory?.enabled !== false) return inMemory
+    await replica.confirm()
+    return replica.identities.find(subject)
   }
 
   /**
@@ -33,11 +36,10 @@ export class Introspection {
    * other text is not. Memory may affirm; what depends on the database is denied only as the database has it (decision 12).
    * @throws {DomainError} `storage_unavailable`.
    */
-  async examine(token: string): Promise<Examined> {
-    const { replica, verifier, now } = this.#options
+  const examine = async (token: string): Promise<Examined> => {
     try {
       const issued = await verifyWithNewestKeys(token, verifier, replica)
-      const user = await this.#subjectOf(issued)
+      const user = await subjectOf(issued)
       authenticated(issued.credential, { user, ring: replica.keys().ring, now: now() })
       return { kind: 'active', issued }
     } catch (error) {
@@ -48,18 +50,13 @@ export class Introspection {
     }
   }
 
-  /** The token if it is active, otherwise undefined: for callers who must not learn why. @throws {DomainError} `storage_unavailable`. */
-  async introspect(token: string): Promise<IssuedAccessToken | undefined> {
-    const examined = await this.examine(token)
-    return examined.kind === 'active' ? examined.issued : undefined
-  }
-
-  async #subjectOf({ subject }: IssuedAccessToken): Promise<ServiceUser | undefined> {
-    const { replica } = this.#options
-    const inMemory = await replica.identities.find(subject)
-    if (inMemory?.enabled !== false) return inMemory
-    await replica.confirm()
-    return await replica.identities.find(subject)
+  return {
+    /** The token if it is active, otherwise undefined: for callers who must not learn why. @throws {DomainError} `storage_unavailable`. */
+    async introspect(token: string): Promise<IssuedAccessToken | undefined> {
+      const examined = await examine(token)
+      return examined.kind === 'active' ? examined.issued : undefined
+    },
+    examine,
   }
 }
 

@@ -24,16 +24,11 @@ export interface WebhookAttemptsOptions {
   readonly log: Log
 }
 
-export class WebhookAttempts {
-  readonly #options: WebhookAttemptsOptions
+/** Takes seconds at most. @throws The reason of the signal, if that aborted it. */
+export type SendWebhook = (webhook: Webhook, event: AuditEvent, signal: AbortSignal) => Promise<DeliveryOutcome>
 
-  constructor(options: WebhookAttemptsOptions) {
-    this.#options = options
-  }
-
-  /** Takes seconds at most. @throws The reason of the signal, if that aborted it. */
-  async send(webhook: Webhook, event: AuditEvent, signal: AbortSignal): Promise<DeliveryOutcome> {
-    const { signer, sender, issuer, now, log } = this.#options
+export function createWebhookAttempts({ signer, sender, issuer, now, log }: WebhookAttemptsOptions): SendWebhook {
+  return async (webhook, event, signal) => {
     const { webhookId, name, secrets } = webhook
     const body = JSON.stringify(toCloudEvent(event, issuer))
     const at = now()

@@ -18,7 +18,7 @@ import type { DeliveryRecord, WebhookStore } from '../../domain/ports/webhooks.t
 import type { Clock } from '../../domain/time.ts'
 import { repeat } from '../concurrency/repeat.ts'
 import type { Replica } from '../replica/replica.ts'
-import type { WebhookAttempts } from './webhook-attempts.ts'
+import type { SendWebhook } from './webhook-attempts.ts'
 import { EVERYTHING, type WebhookStatus, WebhookStatuses, waitingEvents } from './webhook-status.ts'
 
 /** How often the deliverer looks for new events, in milliseconds. */
@@ -35,7 +35,7 @@ const GIVE_UP = 'webhook/give_up'
 export interface WebhookDelivererOptions {
   readonly store: WebhookStore
   readonly reader: AuditReader
-  readonly attempts: Pick<WebhookAttempts, 'send'>
+  readonly send: SendWebhook
   readonly replica: Pick<Replica, 'isWritable' | 'refreshOrLog'>
   readonly version: () => number
   readonly clock: Clock
@@ -183,9 +183,9 @@ export class WebhookDeliverer {
     held: Held,
     { event, position }: PositionedEvent,
   ): Promise<{ readonly kind: DeliveryOutcome['kind']; readonly isHeld: boolean }> {
-    const { attempts, reader, now } = this.#options
+    const { send, reader, now } = this.#options
     const { webhook } = held
-    const outcome = await attempts.send(webhook, event, held.signal)
+    const outcome = await send(webhook, event, held.signal)
     const { kind } = outcome
     const waiting =
       kind === 'delivered' ? 0 : (await waitingEvents(reader, { ...webhook, delivery: held.delivery })).length

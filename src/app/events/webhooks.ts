@@ -20,11 +20,11 @@ import {
 } from '../../domain/events/webhook.ts'
 import type { Actor } from '../../domain/identities/authority.ts'
 import type { AuditReader } from '../../domain/ports/audit.ts'
-import type { WebhookSigner, WebhookStore } from '../../domain/ports/webhooks.ts'
+import type { WebhookSigner, WebhookStore, WebhooksChange } from '../../domain/ports/webhooks.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
 import type { Replica } from '../replica/replica.ts'
-import type { WebhookAttempts } from './webhook-attempts.ts'
+import type { SendWebhook } from './webhook-attempts.ts'
 import { waitingEvents } from './webhook-status.ts'
 
 /** What is sent to test a webhook. It is not in the trail. */
@@ -37,7 +37,7 @@ export interface WebhooksOptions {
   readonly store: WebhookStore
   readonly reader: AuditReader
   readonly signer: WebhookSigner
-  readonly attempts: Pick<WebhookAttempts, 'send'>
+  readonly send: SendWebhook
   readonly replica: Pick<Replica, 'refreshOrLog'>
   /** Reads certificates (PEM), and returns them in their usual spelling. @throws {DomainError} */
   readonly parseCaCertificates: (pem: string) => string
@@ -57,134 +57,122 @@ export interface WebhookTest {
   readonly millis: number
 }
 
+export interface SecretShown {
+  readonly view: WebhookView
+  readonly secret: string
+}
+
+export type Webhooks = ReturnType<typeof createWebhooks>
+
 /**
  * Every method throws {DomainError} `storage_unavailable`, and `webhook_not_found` if it takes a webhook's id; what changes something also
  * `change_outcome_unknown`. No replica has webhooks in memory, so none has to be waited for.
  */
-export class Webhooks {
-  readonly #options: WebhooksOptions
-  readonly #tests = new Semaphore({
+export function createWebhooks(options: WebhooksOptions) {
+  const { store, reader, signer, send, replica, parseCaCertificates, newId, now } = options
+  const tests = new Semaphore({
     maxRunning: MAX_TESTS,
     maxWaiting: 0,
     refusal: () => new DomainError('webhook_tests_busy', 'other webhooks are being tested: try again in a few seconds'),
   })
 
-  constructor(options: WebhooksOptions) {
-    this.#options = options
-  }
-
-  /**
-   * Events after this call are sent.
-   * @returns The secret, which is shown this once.
-   * @throws {DomainError} `webhook_name_taken`; `webhook_limit_reached`; `webhook_invalid` for the certificates.
-   */
-  async create(
-    actor: Actor,
-    settings: WebhookSettings,
-  ): Promise<{ readonly view: WebhookView; readonly secret: string }> {
-    const { reader, signer, newId } = this.#options
-    const webhookId = newId()
-    const { secret, sealed: sealedSecret } = await signer.generateSecret(webhookId)
-    const facts = { ...this.#checked(settings), webhookId, sealedSecret, position: await reader.latest() }
-    const webhook = await this.#change(actor, webhookId, (webhooks, moment) => addWebhook(webhooks, facts, moment))
-    return { view: { webhook, waiting: null }, secret }
-  }
-
-  async get(webhookId: string): Promise<WebhookView> {
-    return await this.#viewOf(existingWebhook(await this.#options.store.list(), webhookId))
-  }
-
-  async list(): Promise<readonly WebhookView[]> {
-    const views: WebhookView[] = []
-    for (const webhook of await this.#options.store.list()) views.push(await this.#viewOf(webhook))
-    return views
-  }
-
-  /** @throws {DomainError} `webhook_name_taken`; `webhook_invalid`. */
-  async edit(actor: Actor, webhookId: string, edit: WebhookEdit): Promise<WebhookView> {
-    const checked = this.#checked(edit)
-    return await this.#viewOf(
-      await this.#change(actor, webhookId, (webhooks) => editWebhook(webhooks, webhookId, checked)),
-    )
-  }
-
-  /** @param overlapSeconds For how long the secret before signs besides. @returns The new secret, which is shown this once. */
-  async rotateSecret(
-    actor: Actor,
-    webhookId: string,
-    overlapSeconds: number,
-  ): Promise<{ readonly view: WebhookView; readonly secret: string }> {
-    const { secret, sealed: sealedSecret } = await this.#options.signer.generateSecret(webhookId)
-    const webhook = await this.#change(actor, webhookId, (webhooks, { clock }) =>
-      rotateSecret(webhooks, webhookId, { sealedSecret, overlapSeconds, clock }),
-    )
-    return { view: await this.#viewOf(webhook), secret }
-  }
-
-  /** Sends an event that is not in the trail, as the call is, whether the webhook is enabled or not. @throws {DomainError} `webhook_tests_busy`. */
-  async test(actor: Actor, webhookId: string): Promise<WebhookTest> {
-    return await this.#tests.run(async () => {
-      const webhook = await this.#change(actor, webhookId, (webhooks, { date }) => noteTest(webhooks, webhookId, date))
-      return await this.#sendTest(actor, webhook)
-    })
-  }
-
-  async #sendTest(actor: Actor, webhook: Webhook): Promise<WebhookTest> {
-    const { attempts, newId, now } = this.#options
-    const event: AuditEvent = {
-      eventId: newId(),
-      at: now(),
-      actor: actor.actor,
-      action: TEST_ACTION,
-      resource: webhookResource(webhook.webhookId),
-      outcome: 'ok',
-      requestId: actor.requestId,
-      clientAddress: actor.clientAddress ?? '',
-      reason: '',
-      omission: null,
-    }
-    const from = performance.now()
-    const outcome = await attempts.send(webhook, event, new AbortController().signal)
-    return { outcome, event, millis: Math.round(performance.now() - from) }
-  }
-
-  /** What is being sent is aborted within about a second, on all replicas. */
-  async delete(actor: Actor, webhookId: string): Promise<void> {
-    const { store, replica } = this.#options
-    const entry = { ...actor, resource: webhookResource(webhookId) }
-    await store.change(entry, (webhooks) => ({ next: removeWebhook(webhooks, webhookId), result: null }))
-    await replica.refreshOrLog()
-  }
-
-  #checked<Settings extends Pick<WebhookEdit, 'caCertificates'>>(settings: Settings): Settings {
+  const checked = <Settings extends Pick<WebhookEdit, 'caCertificates'>>(settings: Settings): Settings => {
     const { caCertificates } = settings
     if (caCertificates === undefined || caCertificates === null) return settings
     try {
-      return { ...settings, caCertificates: this.#options.parseCaCertificates(caCertificates) }
+      return { ...settings, caCertificates: parseCaCertificates(caCertificates) }
     } catch (error) {
       if (!(error instanceof DomainError)) throw error
       throw new DomainError('webhook_invalid', error.message, { cause: error })
     }
   }
 
-  async #viewOf(webhook: Webhook): Promise<WebhookView> {
-    const events = await waitingEvents(this.#options.reader, webhook)
+  const viewOf = async (webhook: Webhook): Promise<WebhookView> => {
+    const events = await waitingEvents(reader, webhook)
     const since = events[0]?.at
     return { webhook, waiting: since === undefined ? null : { count: events.length, since } }
   }
 
-  async #change(
+  const change = async <T>(
+    actor: Actor,
+    webhookId: string,
+    decide: (webhooks: readonly Webhook[], moment: ChangeMoment) => WebhooksChange<T>,
+  ): Promise<T> => {
+    const result = await store.change({ ...actor, resource: webhookResource(webhookId) }, decide)
+    await replica.refreshOrLog()
+    return result
+  }
+
+  const changeOne = (
     actor: Actor,
     webhookId: string,
     decide: (webhooks: readonly Webhook[], moment: ChangeMoment) => readonly Webhook[],
-  ): Promise<Webhook> {
-    const { store, replica } = this.#options
-    const entry = { ...actor, resource: webhookResource(webhookId) }
-    const webhook = await store.change(entry, (webhooks, moment) => {
+  ): Promise<Webhook> =>
+    change(actor, webhookId, (webhooks, moment) => {
       const next = decide(webhooks, moment)
       return { next, result: existingWebhook(next, webhookId) }
     })
-    await replica.refreshOrLog()
-    return webhook
+
+  return {
+    /**
+     * Events after this call are sent.
+     * @returns The secret, which is shown this once.
+     * @throws {DomainError} `webhook_name_taken`; `webhook_limit_reached`; `webhook_invalid` for the certificates.
+     */
+    async create(actor: Actor, settings: WebhookSettings): Promise<SecretShown> {
+      const webhookId = newId()
+      const { secret, sealed: sealedSecret } = await signer.generateSecret(webhookId)
+      const facts = { ...checked(settings), webhookId, sealedSecret, position: await reader.latest() }
+      const webhook = await changeOne(actor, webhookId, (webhooks, moment) => addWebhook(webhooks, facts, moment))
+      return { view: { webhook, waiting: null }, secret }
+    },
+
+    get: async (webhookId: string): Promise<WebhookView> => viewOf(existingWebhook(await store.list(), webhookId)),
+
+    async list(): Promise<readonly WebhookView[]> {
+      const views: WebhookView[] = []
+      for (const webhook of await store.list()) views.push(await viewOf(webhook))
+      return views
+    },
+
+    /** @throws {DomainError} `webhook_name_taken`; `webhook_invalid`. */
+    async edit(actor: Actor, webhookId: string, edit: WebhookEdit): Promise<WebhookView> {
+      const next = checked(edit)
+      return viewOf(await changeOne(actor, webhookId, (webhooks) => editWebhook(webhooks, webhookId, next)))
+    },
+
+    /** @param overlapSeconds For how long the secret before signs besides. @returns The new secret, which is shown this once. */
+    async rotateSecret(actor: Actor, webhookId: string, overlapSeconds: number): Promise<SecretShown> {
+      const { secret, sealed: sealedSecret } = await signer.generateSecret(webhookId)
+      const webhook = await changeOne(actor, webhookId, (webhooks, { clock }) =>
+        rotateSecret(webhooks, webhookId, { sealedSecret, overlapSeconds, clock }),
+      )
+      return { view: await viewOf(webhook), secret }
+    },
+
+    /** Sends an event that is not in the trail, as the call is, whether the webhook is enabled or not. @throws {DomainError} `webhook_tests_busy`. */
+    test: (actor: Actor, webhookId: string): Promise<WebhookTest> =>
+      tests.run(async () => {
+        const webhook = await changeOne(actor, webhookId, (webhooks, { date }) => noteTest(webhooks, webhookId, date))
+        const event: AuditEvent = {
+          eventId: newId(),
+          at: now(),
+          actor: actor.actor,
+          action: TEST_ACTION,
+          resource: webhookResource(webhookId),
+          outcome: 'ok',
+          requestId: actor.requestId,
+          clientAddress: actor.clientAddress ?? '',
+          reason: '',
+          omission: null,
+        }
+        const from = performance.now()
+        const outcome = await send(webhook, event, new AbortController().signal)
+        return { outcome, event, millis: Math.round(performance.now() - from) }
+      }),
+
+    /** What is being sent is aborted within about a second, on all replicas. */
+    delete: (actor: Actor, webhookId: string) =>
+      change(actor, webhookId, (webhooks) => ({ next: removeWebhook(webhooks, webhookId), result: undefined })),
   }
 }

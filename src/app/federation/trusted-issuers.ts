@@ -17,12 +17,12 @@ import {
   type TrustedIssuer,
 } from '../../domain/federation/trusted-issuer.ts'
 import type { Actor } from '../../domain/identities/authority.ts'
-import type { FederationStore, FetchingIssuer, IssuerKeyFetches } from '../../domain/ports/federation.ts'
+import type { FederationStore, FetchingIssuer, IssuerKeyFetches, IssuersChange } from '../../domain/ports/federation.ts'
 import type { Replica } from '../replica/replica.ts'
 
 export interface TrustedIssuersOptions {
   readonly store: FederationStore
-  readonly replica: Pick<Replica, 'refreshAfterWrite'>
+  readonly replica: Pick<Replica, 'inForce'>
   readonly fetches: IssuerKeyFetches
   readonly parseIssuerKeys: (json: string) => readonly IssuerKey[]
   /** Reads certificates (PEM), and returns them in their usual spelling. @throws {DomainError} `trusted_issuer_invalid`. */
@@ -47,89 +47,77 @@ export function readKeyOrigin(
   }
 }
 
+export type TrustedIssuers = ReturnType<typeof createTrustedIssuers>
+
 /**
  * Every method throws {DomainError} `storage_unavailable`, and `trusted_issuer_not_found` if it takes an issuer's id; what changes
  * something also `change_outcome_unknown` and `change_not_in_force`.
  */
-export class TrustedIssuers {
-  readonly #options: TrustedIssuersOptions
+export function createTrustedIssuers(options: TrustedIssuersOptions) {
+  const { store, replica, fetches, newId, issuer: own } = options
 
-  constructor(options: TrustedIssuersOptions) {
-    this.#options = options
-  }
+  const get = async (issuerId: string): Promise<TrustedIssuer> => existingIssuer(await store.list(), issuerId)
 
-  /** @throws {DomainError} `trusted_issuer_taken`; `trusted_issuer_invalid`; `trusted_issuer_limit_reached`. */
-  async create(
-    actor: Actor,
-    { keys: origin, ...facts }: Omit<NewIssuer, 'issuerId' | 'keys'> & { readonly keys: KeyOrigin },
-  ): Promise<TrustedIssuer> {
-    const { newId, issuer: own } = this.#options
-    const issuerId = newId()
-    const keys = readKeyOrigin(origin, this.#options)
-    return this.#change(actor, issuerId, (issuers, date) =>
-      addIssuer(issuers, { ...facts, issuerId, keys }, { date, own }),
-    )
-  }
-
-  /** Its keys are fetched first if a JWT would have them fetched now. */
-  async get(issuerId: string): Promise<TrustedIssuer> {
-    const issuer = existingIssuer(await this.list(), issuerId)
-    if (issuer.keys.kind === 'fetched') await this.#options.fetches.refresh(fetching(issuer, issuer.keys), 'if due')
-    return issuer
-  }
-
-  /** What this process knows of the keys of an issuer. Undefined: they are given. */
-  fetchedKeys(issuer: TrustedIssuer): FetchedKeys | undefined {
-    return issuer.keys.kind === 'given' ? undefined : this.#options.fetches.state(fetching(issuer, issuer.keys))
-  }
-
-  list(): Promise<readonly TrustedIssuer[]> {
-    return this.#options.store.list()
-  }
-
-  /** @throws {DomainError} `trusted_issuer_invalid`. */
-  async edit(
+  const change = <T>(
     actor: Actor,
     issuerId: string,
-    { keys: origin, ...limits }: Omit<IssuerEdit, 'keys'> & { readonly keys?: KeyOrigin },
-  ): Promise<TrustedIssuer> {
-    const edit = origin === undefined ? limits : { ...limits, keys: readKeyOrigin(origin, this.#options) }
-    return this.#change(actor, issuerId, (issuers) => editIssuer(issuers, issuerId, edit))
-  }
+    decide: (issuers: readonly TrustedIssuer[], date: Date) => IssuersChange<T>,
+  ): Promise<T> => replica.inForce(store.change({ ...actor, resource: trustedIssuerResource(issuerId) }, decide))
 
-  /** Fetches the keys of an issuer now, for this process. @throws {DomainError} `trusted_issuer_keys_given`. */
-  async refreshKeys(issuerId: string): Promise<TrustedIssuer> {
-    const issuer = existingIssuer(await this.list(), issuerId)
-    if (issuer.keys.kind === 'given') {
-      throw new DomainError(
-        'trusted_issuer_keys_given',
-        'the keys of this issuer were given by hand: update them instead',
-      )
-    }
-    await this.#options.fetches.refresh(fetching(issuer, issuer.keys), 'now')
-    return issuer
-  }
+  const withIssuer = (next: readonly TrustedIssuer[], issuerId: string): IssuersChange<TrustedIssuer> => ({
+    next,
+    result: existingIssuer(next, issuerId),
+  })
 
-  async delete(actor: Actor, issuerId: string): Promise<void> {
-    const { store, replica } = this.#options
-    const entry = { ...actor, resource: trustedIssuerResource(issuerId) }
-    await store.change(entry, (issuers) => ({ next: removeIssuer(issuers, issuerId), result: undefined }))
-    await replica.refreshAfterWrite()
-  }
+  return {
+    /** @throws {DomainError} `trusted_issuer_taken`; `trusted_issuer_invalid`; `trusted_issuer_limit_reached`. */
+    async create(
+      actor: Actor,
+      { keys, ...facts }: Omit<NewIssuer, 'issuerId' | 'keys'> & { readonly keys: KeyOrigin },
+    ): Promise<TrustedIssuer> {
+      const added = { ...facts, issuerId: newId(), keys: readKeyOrigin(keys, options) }
+      const { issuerId } = added
+      return change(actor, issuerId, (issuers, date) => withIssuer(addIssuer(issuers, added, { date, own }), issuerId))
+    },
 
-  async #change(
-    actor: Actor,
-    issuerId: string,
-    decide: (issuers: readonly TrustedIssuer[], date: Date) => readonly TrustedIssuer[],
-  ): Promise<TrustedIssuer> {
-    const { store, replica } = this.#options
-    const entry = { ...actor, resource: trustedIssuerResource(issuerId) }
-    const issuer = await store.change(entry, (issuers, date) => {
-      const next = decide(issuers, date)
-      return { next, result: existingIssuer(next, issuerId) }
-    })
-    await replica.refreshAfterWrite()
-    return issuer
+    /** Its keys are fetched first if a JWT would have them fetched now. */
+    async get(issuerId: string): Promise<TrustedIssuer> {
+      const issuer = await get(issuerId)
+      if (issuer.keys.kind === 'fetched') await fetches.refresh(fetching(issuer, issuer.keys), 'if due')
+      return issuer
+    },
+
+    /** What this process knows of the keys of an issuer. Undefined: they are given. */
+    fetchedKeys: (issuer: TrustedIssuer): FetchedKeys | undefined =>
+      issuer.keys.kind === 'given' ? undefined : fetches.state(fetching(issuer, issuer.keys)),
+
+    list: () => store.list(),
+
+    /** @throws {DomainError} `trusted_issuer_invalid`. */
+    async edit(
+      actor: Actor,
+      issuerId: string,
+      { keys, ...limits }: Omit<IssuerEdit, 'keys'> & { readonly keys?: KeyOrigin },
+    ): Promise<TrustedIssuer> {
+      const edit = keys === undefined ? limits : { ...limits, keys: readKeyOrigin(keys, options) }
+      return change(actor, issuerId, (issuers) => withIssuer(editIssuer(issuers, issuerId, edit), issuerId))
+    },
+
+    /** Fetches the keys of an issuer now, for this process. @throws {DomainError} `trusted_issuer_keys_given`. */
+    async refreshKeys(issuerId: string): Promise<TrustedIssuer> {
+      const issuer = await get(issuerId)
+      if (issuer.keys.kind === 'given') {
+        throw new DomainError(
+          'trusted_issuer_keys_given',
+          'the keys of this issuer were given by hand: update them instead',
+        )
+      }
+      await fetches.refresh(fetching(issuer, issuer.keys), 'now')
+      return issuer
+    },
+
+    delete: (actor: Actor, issuerId: string): Promise<void> =>
+      change(actor, issuerId, (issuers) => ({ next: removeIssuer(issuers, issuerId), result: undefined })),
   }
 }
 

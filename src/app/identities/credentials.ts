@@ -20,10 +20,8 @@ import {
   deactivateSecret,
   type FederatedIdentity,
   findCredential,
-  type PersonalAccessToken,
   partOf,
   removeCredential,
-  type UserCredential,
   type UserKey,
 } from '../../domain/identities/credential.ts'
 import { visibleUser } from '../../domain/identities/reach.ts'
@@ -46,7 +44,7 @@ const SHOWN_ONCE: readonly CredentialKind[] = ['client_secret', 'personal_access
 
 export interface CredentialsOptions {
   readonly store: IdentityStore
-  readonly replica: Pick<Replica, 'refreshAfterWrite' | 'refreshOrLog'>
+  readonly replica: Pick<Replica, 'inForce' | 'refreshOrLog'>
   readonly secrets: Pick<InstanceSecrets, 'clientSecrets' | 'personalAccessTokens'>
   /** Reads a JWK or a JWK Set. @throws {DomainError} `user_key_invalid`. */
   readonly parseUserKeys: (json: string) => readonly UserKey['publicJwk'][]
@@ -54,13 +52,6 @@ export interface CredentialsOptions {
   readonly maxTokenLifetimeDays: number
   readonly newId: () => string
   readonly clock: Pick<Clock, 'monotonic'>
-}
-
-/** A credential that has just been made, for the one time that its secret is shown. */
-export interface GeneratedCredential<Credential extends UserCredential> {
-  readonly user: ServiceUser
-  readonly credential: Credential
-  readonly plain: string
 }
 
 interface Made {
@@ -74,150 +65,142 @@ interface Part {
   readonly credentialId?: string | undefined
 }
 
+export type Credentials = ReturnType<typeof createCredentials>
+
 /**
  * Every method throws {DomainError} `user_not_found`, `storage_unavailable` and the codes of its rule in the domain; what changes something
  * also `self_service_limit_reached`, `change_outcome_unknown` and `change_not_in_force`.
  */
-export class Credentials {
-  readonly #options: CredentialsOptions
-  readonly #selfService: TokenBuckets
+export function createCredentials(options: CredentialsOptions) {
+  const { store, replica, secrets, parseUserKeys, maxTokenLifetimeDays: maxLifetimeDays, newId, clock } = options
+  const selfService = new TokenBuckets({ ...SELF_SERVICE, clock, capacity: MAX_USERS })
 
-  constructor(options: CredentialsOptions) {
-    this.#options = options
-    this.#selfService = new TokenBuckets({ ...SELF_SERVICE, clock: options.clock, capacity: MAX_USERS })
-  }
-
-  /** The credentials of a kind, oldest first. */
-  async list<Kind extends CredentialKind>(
-    { authority }: Actor,
-    userId: string,
-    kind: Kind,
-  ): Promise<readonly CredentialOf<Kind>[]> {
-    const user = visibleUser(authority.reach, await this.#options.store.findUser(userId))
-    return credentialsOf(existingUser(user, userId), kind)
-  }
-
-  /** @param expiresAt Null: it works until it is deactivated or deleted. */
-  async generateSecret(
+  const change = async <T>(
     actor: Actor,
     userId: string,
-    expiresAt: Date | null,
-  ): Promise<GeneratedCredential<ClientSecret>> {
-    const { secret: plain, hash } = this.#options.secrets.clientSecrets.generate()
-    const kind = 'client_secret'
-    const ends = { expiresAt, deactivatedAt: null, lastUsedAt: null }
-    return { plain, ...(await this.#add(actor, userId, kind, (made) => ({ ...made, kind, hash, ...ends }))) }
+    { kind, credentialId }: Part,
+    decide: (user: ServiceUser, moment: ChangeMoment) => { readonly next: ServiceUser; readonly result: T },
+  ): Promise<T> => {
+    if (isSelfService(actor.authority, userId) && !selfService.take(userId)) throw selfServiceLimitReached()
+    const part = [partOf(kind), ...(credentialId === undefined ? [] : [credentialId])]
+    const entry = { ...actor, resource: userResource(userId, ...part) }
+    const stored = store.changeUser(userId, entry, (user, moment) => decide(existingUser(user, userId), moment))
+    if (!SHOWN_ONCE.includes(kind)) return replica.inForce(stored)
+    const result = await stored
+    await replica.refreshOrLog()
+    return result
   }
 
-  /** Deactivating a deactivated secret changes nothing. */
-  deactivateSecret(actor: Actor, userId: string, credentialId: string): Promise<ClientSecret> {
-    const kind = 'client_secret'
-    return this.#change(actor, userId, { kind, credentialId }, (user, { date }) => {
-      const next = deactivateSecret(user, credentialId, date)
-      return { next, result: findCredential(next, kind, credentialId) }
-    })
-  }
-
-  async createToken(actor: Actor, userId: string, expiresAt: Date): Promise<GeneratedCredential<PersonalAccessToken>> {
-    const { secrets, maxTokenLifetimeDays: maxLifetimeDays } = this.#options
-    const { secret: plain, hash } = secrets.personalAccessTokens.generate()
-    const kind = 'personal_access_token'
-    const added = await this.#add(actor, userId, kind, (made, clock) => {
-      assertTokenLifetime(expiresAt, { clock, maxLifetimeDays })
-      return { ...made, kind, hash, expiresAt }
-    })
-    return { plain, ...added }
-  }
-
-  /**
-   * Adds the key of a JWK, or all keys of a JWK Set.
-   * @param expiresAt Null: they work until they are removed.
-   * @throws {DomainError} also `user_key_invalid`.
-   */
-  async addKeys(
-    actor: Actor,
-    userId: string,
-    { json, expiresAt }: { readonly json: string; readonly expiresAt: Date | null },
-  ): Promise<readonly UserKey[]> {
-    const { parseUserKeys, newId } = this.#options
-    const kind = 'user_key'
-    const parsed = parseUserKeys(json).map(
-      (publicJwk) => ({ kind, credentialId: newId(), publicJwk, expiresAt }) as const,
-    )
-    const credentialId = parsed.length === 1 ? parsed[0]?.credentialId : undefined
-    return this.#change(actor, userId, { kind, credentialId }, (user, { clock, date }) => {
-      const keys = parsed.map((key) => ({ ...key, createdAt: date }))
-      return { next: keys.reduce((next, key) => addCredential(next, key, clock), user), result: keys }
-    })
-  }
-
-  /** @throws {DomainError} also `client_certificate_invalid`. */
-  async addCertificate(
-    actor: Actor,
-    userId: string,
-    { match, value: text, expiresAt }: Pick<ClientCertificate, 'match' | 'value' | 'expiresAt'>,
-  ): Promise<ClientCertificate> {
-    const value = parseCertificateValue(match, text)
-    const kind = 'client_certificate'
-    return (await this.#add(actor, userId, kind, (made) => ({ ...made, kind, match, value, expiresAt }))).credential
-  }
-
-  /** @throws {DomainError} also `trusted_issuer_not_found`. */
-  async addIdentity(
-    actor: Actor,
-    userId: string,
-    facts: Pick<FederatedIdentity, 'issuerId' | 'subject' | 'audience' | 'claims'>,
-  ): Promise<FederatedIdentity> {
-    const kind = 'federated_identity'
-    return (await this.#add(actor, userId, kind, (made) => ({ ...made, kind, ...facts, expiresAt: null }))).credential
-  }
-
-  remove(actor: Actor, userId: string, kind: CredentialKind, credentialId: string): Promise<void> {
-    return this.#change(actor, userId, { kind, credentialId }, (user) => ({
-      next: removeCredential(user, kind, credentialId),
-      result: undefined,
-    }))
-  }
-
-  async #add<Kind extends CredentialKind>(
+  const add = <Kind extends CredentialKind>(
     actor: Actor,
     userId: string,
     kind: Kind,
     make: (made: Made, clock: Date) => CredentialOf<Kind>,
-  ): Promise<{ readonly user: ServiceUser; readonly credential: CredentialOf<Kind> }> {
-    const credentialId = this.#options.newId()
-    return this.#change(actor, userId, { kind, credentialId }, (user, { clock, date }) => {
+  ): Promise<{ readonly user: ServiceUser; readonly credential: CredentialOf<Kind> }> => {
+    const credentialId = newId()
+    return change(actor, userId, { kind, credentialId }, (user, { clock, date }) => {
       const credential = make({ credentialId, createdAt: date }, clock)
       return { next: addCredential(user, credential, clock), result: { user, credential } }
     })
   }
 
-  async #change<T>(
-    actor: Actor,
-    userId: string,
-    { kind, credentialId }: Part,
-    decide: (user: ServiceUser, moment: ChangeMoment) => { readonly next: ServiceUser; readonly result: T },
-  ): Promise<T> {
-    const { store, replica } = this.#options
-    if (isSelfService(actor.authority, userId)) this.#assertMayChangeItself(userId)
-    const part = [partOf(kind), ...(credentialId === undefined ? [] : [credentialId])]
-    const entry = { ...actor, resource: userResource(userId, ...part) }
-    const result = await store.changeUser(userId, entry, (user, moment) => decide(existingUser(user, userId), moment))
-    await (SHOWN_ONCE.includes(kind) ? replica.refreshOrLog() : replica.refreshAfterWrite())
-    return result
-  }
+  return {
+    /** The credentials of a kind, oldest first. */
+    async list<Kind extends CredentialKind>(
+      { authority }: Actor,
+      userId: string,
+      kind: Kind,
+    ): Promise<readonly CredentialOf<Kind>[]> {
+      const user = visibleUser(authority.reach, await store.findUser(userId))
+      return credentialsOf(existingUser(user, userId), kind)
+    },
 
-  #assertMayChangeItself(userId: string): void {
-    if (this.#selfService.take(userId)) return
-    throw new DomainError(
-      'self_service_limit_reached',
-      'you have changed your own secrets too often: try again later, or let an administrator do it',
-      { metadata: { retry_after_seconds: String(Math.ceil(1 / SELF_SERVICE.perSecond)) } },
-    )
+    /** @param expiresAt Null: it works until it is deactivated or deleted. */
+    async generateSecret(actor: Actor, userId: string, expiresAt: Date | null) {
+      const { secret: plain, hash } = secrets.clientSecrets.generate()
+      const kind = 'client_secret'
+      const ends = { expiresAt, deactivatedAt: null, lastUsedAt: null }
+      return { plain, ...(await add(actor, userId, kind, (made) => ({ ...made, kind, hash, ...ends }))) }
+    },
+
+    /** Deactivating a deactivated secret changes nothing. */
+    deactivateSecret(actor: Actor, userId: string, credentialId: string): Promise<ClientSecret> {
+      const kind = 'client_secret'
+      return change(actor, userId, { kind, credentialId }, (user, { date }) => {
+        const next = deactivateSecret(user, credentialId, date)
+        return { next, result: findCredential(next, kind, credentialId) }
+      })
+    },
+
+    async createToken(actor: Actor, userId: string, expiresAt: Date) {
+      const { secret: plain, hash } = secrets.personalAccessTokens.generate()
+      const kind = 'personal_access_token'
+      const added = await add(actor, userId, kind, (made, clock) => {
+        assertTokenLifetime(expiresAt, { clock, maxLifetimeDays })
+        return { ...made, kind, hash, expiresAt }
+      })
+      return { plain, ...added }
+    },
+
+    /**
+     * Adds the key of a JWK, or all keys of a JWK Set.
+     * @param expiresAt Null: they work until they are removed.
+     * @throws {DomainError} also `user_key_invalid`.
+     */
+    async addKeys(
+      actor: Actor,
+      userId: string,
+      { json, expiresAt }: { readonly json: string; readonly expiresAt: Date | null },
+    ): Promise<readonly UserKey[]> {
+      const kind = 'user_key'
+      const parsed = parseUserKeys(json).map(
+        (publicJwk) => ({ kind, credentialId: newId(), publicJwk, expiresAt }) as const,
+      )
+      const credentialId = parsed.length === 1 ? parsed[0]?.credentialId : undefined
+      return change(actor, userId, { kind, credentialId }, (user, { clock, date }) => {
+        const keys = parsed.map((key) => ({ ...key, createdAt: date }))
+        return { next: keys.reduce((next, key) => addCredential(next, key, clock), user), result: keys }
+      })
+    },
+
+    /** @throws {DomainError} also `client_certificate_invalid`. */
+    async addCertificate(
+      actor: Actor,
+      userId: string,
+      { match, value: text, expiresAt }: Pick<ClientCertificate, 'match' | 'value' | 'expiresAt'>,
+    ): Promise<ClientCertificate> {
+      const value = parseCertificateValue(match, text)
+      const kind = 'client_certificate'
+      return (await add(actor, userId, kind, (made) => ({ ...made, kind, match, value, expiresAt }))).credential
+    },
+
+    /** @throws {DomainError} also `trusted_issuer_not_found`. */
+    async addIdentity(
+      actor: Actor,
+      userId: string,
+      facts: Pick<FederatedIdentity, 'issuerId' | 'subject' | 'audience' | 'claims'>,
+    ): Promise<FederatedIdentity> {
+      const kind = 'federated_identity'
+      return (await add(actor, userId, kind, (made) => ({ ...made, kind, ...facts, expiresAt: null }))).credential
+    },
+
+    remove: (actor: Actor, userId: string, kind: CredentialKind, credentialId: string): Promise<void> =>
+      change(actor, userId, { kind, credentialId }, (user) => ({
+        next: removeCredential(user, kind, credentialId),
+        result: undefined,
+      })),
   }
 }
 
 /** Whether a user changes itself without a right over the whole instance. */
 function isSelfService({ reach, userId: caller }: UserAuthority, userId: string): boolean {
   return reach.kind === 'limited' && caller === userId
+}
+
+function selfServiceLimitReached(): DomainError {
+  return new DomainError(
+    'self_service_limit_reached',
+    'you have changed your own secrets too often: try again later, or let an administrator do it',
+    { metadata: { retry_after_seconds: String(Math.ceil(1 / SELF_SERVICE.perSecond)) } },
+  )
 }

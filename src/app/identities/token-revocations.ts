@@ -13,7 +13,7 @@ import type { Replica } from '../replica/replica.ts'
 
 export interface TokenRevocationsOptions {
   readonly store: Pick<IdentityStore, 'changeUser'>
-  readonly replica: Pick<Replica, 'assertPrimary' | 'refreshAfterWrite'>
+  readonly replica: Pick<Replica, 'assertPrimary' | 'inForce'>
 }
 
 export interface RevocationRequest {
@@ -23,31 +23,30 @@ export interface RevocationRequest {
   readonly isProved: (user: ServiceUser, now: Date) => boolean
 }
 
-export class TokenRevocations {
-  readonly #options: TokenRevocationsOptions
+export type TokenRevocations = ReturnType<typeof createTokenRevocations>
 
-  constructor(options: TokenRevocationsOptions) {
-    this.#options = options
-  }
-
-  /**
-   * Revokes a token in the name of its user, which needs no permission. It is idempotent.
-   * @throws {DomainError} `token_invalid` if the credential of the client is not live any more; `revoked_token_limit_reached`,
-   * `primary_region`, `storage_unavailable`, `change_outcome_unknown`, `change_not_in_force`.
-   */
-  async revoke({ subject: userId, credential }: IssuedAccessToken, request: RevocationRequest): Promise<void> {
-    const { store, replica } = this.#options
-    replica.assertPrimary()
-    const { requestId, clientAddress, isProved } = request
-    const { tokenId, expiresAt } = credential
-    const resource = userResource(userId, 'access_tokens', tokenId)
-    const entry = { actor: userId, action: 'oauth/revoke', resource, requestId, clientAddress }
-    await store.changeUser(userId, { ...entry, authority: { kind: 'client', userId } }, (user, { clock }) => {
-      if (user === undefined || !isProved(user, clock)) {
-        throw new DomainError('token_invalid', 'the credential of the client is not live any more')
-      }
-      return { next: revokeToken(user, { tokenId, expiresAt }, clock), result: undefined }
-    })
-    await replica.refreshAfterWrite()
+export function createTokenRevocations({ store, replica }: TokenRevocationsOptions) {
+  return {
+    /**
+     * Revokes a token in the name of its user, which needs no permission. It is idempotent.
+     * @throws {DomainError} `token_invalid` if the credential of the client is not live any more; `revoked_token_limit_reached`,
+     * `primary_region`, `storage_unavailable`, `change_outcome_unknown`, `change_not_in_force`.
+     */
+    async revoke(
+      { subject: userId, credential: { tokenId, expiresAt } }: IssuedAccessToken,
+      { requestId, clientAddress, isProved }: RevocationRequest,
+    ): Promise<void> {
+      replica.assertPrimary()
+      const resource = userResource(userId, 'access_tokens', tokenId)
+      const authority = { kind: 'client', userId } as const
+      const entry = { actor: userId, action: 'oauth/revoke', resource, requestId, clientAddress, authority }
+      const change = store.changeUser(userId, entry, (user, { clock }) => {
+        if (user === undefined || !isProved(user, clock)) {
+          throw new DomainError('token_invalid', 'the credential of the client is not live any more')
+        }
+        return { next: revokeToken(user, { tokenId, expiresAt }, clock), result: undefined }
+      })
+      await replica.inForce(change)
+    },
   }
 }

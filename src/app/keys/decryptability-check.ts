@@ -14,28 +14,14 @@ export interface DecryptabilityCheckOptions {
   readonly log: Log
 }
 
-export class DecryptabilityCheck {
-  readonly #options: DecryptabilityCheckOptions
+export type DecryptabilityCheck = ReturnType<typeof createDecryptabilityCheck>
 
-  constructor(options: DecryptabilityCheckOptions) {
-    this.#options = options
-  }
-
-  /** Checks one key, if it exists and has a private key. @throws {DomainError} `storage_unavailable`. */
-  async checkKey(keyId: string): Promise<ReadonlySet<string>> {
-    return this.#check(await this.#options.keys.find([keyId]))
-  }
-
-  /** Checks every initial key. @throws {DomainError} `storage_unavailable`. */
-  async checkInitialKeys(): Promise<ReadonlySet<string>> {
-    return this.#check(await this.#options.keys.findInitial())
-  }
-
+/** Both methods return the key ids of the private keys that cannot be decrypted here, and throw {DomainError} `storage_unavailable`. */
+export function createDecryptabilityCheck({ keys, check, log }: DecryptabilityCheckOptions) {
   /** The log has the reason for each key that fails. */
-  async #check(keys: readonly SealedWebKey[]): Promise<ReadonlySet<string>> {
-    const { check, log } = this.#options
+  const undecryptableOf = async (sealed: readonly SealedWebKey[]): Promise<ReadonlySet<string>> => {
     const undecryptable = new Set<string>()
-    for (const key of keys) {
+    for (const key of sealed) {
       const { keyId } = key
       try {
         await check.assertOpens(key)
@@ -45,5 +31,10 @@ export class DecryptabilityCheck {
       }
     }
     return undecryptable
+  }
+  return {
+    /** Checks one key, if it exists and has a private key. */
+    checkKey: async (keyId: string) => undecryptableOf(await keys.find([keyId])),
+    checkInitialKeys: async () => undecryptableOf(await keys.findInitial()),
   }
 }

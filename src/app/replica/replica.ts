@@ -177,6 +177,13 @@ export class Replica {
     }
   }
 
+  /** The result of a change of this process, once this replica serves it. @throws {DomainError} like `refreshAfterWrite`. */
+  async inForce<T>(change: Promise<T>): Promise<T> {
+    const result = await change
+    await this.refreshAfterWrite()
+    return result
+  }
+
   /** Like `refresh`, but only logs a failure: the next comparison may succeed. */
   async refreshOrLog(): Promise<void> {
     await this.refresh().catch(() => this.#logFailure())

@@ -140,31 +140,29 @@ export function setManagedProject(user: ServiceUser, projectId: string, role: Pr
   return { ...user, managedProjects }
 }
 
-/** Granting a role that the user has changes nothing. */
-export function grantProjectRole(user: ServiceUser, projectId: string, role: string): ServiceUser {
-  const roles = user.projectRoles.get(projectId) ?? []
-  if (roles.includes(role)) return user
-  return { ...user, projectRoles: new Map(user.projectRoles).set(projectId, [...roles, role].sort()) }
+/** A role of a project, which tokens carry. */
+export interface ProjectRole {
+  readonly projectId: string
+  readonly role: string
 }
 
-/** Taking away a role that the user does not have changes nothing. */
-export function revokeProjectRole(user: ServiceUser, projectId: string, role: string): ServiceUser {
-  const roles = user.projectRoles.get(projectId) ?? []
-  if (!roles.includes(role)) return user
-  const left = roles.filter((name) => name !== role)
-  const projectRoles = new Map(user.projectRoles)
-  if (left.length === 0) projectRoles.delete(projectId)
-  else projectRoles.set(projectId, left)
+/** Granting a role that the user has, or taking away one that it does not have, changes nothing. */
+export function setProjectRole(user: ServiceUser, { projectId, role }: ProjectRole, isGranted: boolean): ServiceUser {
+  const before = user.projectRoles.get(projectId) ?? []
+  const roles = withName(before, role, isGranted)
+  if (roles === before) return user
+  const projectRoles = new Map(user.projectRoles).set(projectId, roles)
+  if (roles.length === 0) projectRoles.delete(projectId)
   return { ...user, projectRoles }
 }
 
-export function grantScope(user: ServiceUser, scope: string): ServiceUser {
-  if (user.customScopes.includes(scope)) return user
-  return { ...user, customScopes: [...user.customScopes, scope].sort() }
+/** Like `setProjectRole`. */
+export function setScope(user: ServiceUser, scope: string, isGranted: boolean): ServiceUser {
+  const customScopes = withName(user.customScopes, scope, isGranted)
+  return customScopes === user.customScopes ? user : { ...user, customScopes }
 }
 
-/** Taking away a scope that the user does not have changes nothing. */
-export function revokeScope(user: ServiceUser, scope: string): ServiceUser {
-  if (!user.customScopes.includes(scope)) return user
-  return { ...user, customScopes: user.customScopes.filter((name) => name !== scope) }
+function withName(names: readonly string[], name: string, isIn: boolean): readonly string[] {
+  if (names.includes(name) === isIn) return names
+  return isIn ? [...names, name].sort() : names.filter((other) => other !== name)
 }

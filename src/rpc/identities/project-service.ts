@@ -74,14 +74,14 @@ export function projectService(
     async setProjectMember(req, context) {
       const { userId, projectId } = req
       const role = toMemberRole(req.role)
-      const { name } = await users.setManagedProject(actorOf(context), userId, { projectId, role })
+      const { name } = await users.setManagedProject(actorOf(context), userId, projectId, role)
       return { member: fromMember({ userId, name, role }) }
     },
     listProjectMembers: listing('members', fromMember, (actor, req) =>
       listPage(req, MEMBERS, (page) => projects.listMembers(actor, req.projectId, page)),
     ),
     removeProjectMember: done((actor, { userId, projectId }) =>
-      users.setManagedProject(actor, userId, { projectId, role: null }),
+      users.setManagedProject(actor, userId, projectId, null),
     ),
   }
 }

@@ -53,8 +53,8 @@ export function serviceUserService({
       })
       return users.edit(actor, req.userId, edit)
     }),
-    enableServiceUser: answer((actor, { userId }) => users.enable(actor, userId)),
-    disableServiceUser: answer((actor, { userId }) => users.disable(actor, userId)),
+    enableServiceUser: answer((actor, { userId }) => users.setEnabled(actor, userId, true)),
+    disableServiceUser: answer((actor, { userId }) => users.setEnabled(actor, userId, false)),
     deleteServiceUser: done((actor, { userId }) => users.delete(actor, userId)),
     revokeTokens: done((actor, { userId }) => users.revokeTokens(actor, userId)),
     async introspectToken(req) {
@@ -64,10 +64,10 @@ export function serviceUserService({
     setInstanceRoles: answer((actor, { userId, instanceRoles }) =>
       users.setInstanceRoles(actor, userId, instanceRoles.map(toInstanceRole)),
     ),
-    grantProjectRole: answer((actor, req) => users.grantProjectRole(actor, req.userId, req)),
-    revokeProjectRole: answer((actor, req) => users.revokeProjectRole(actor, req.userId, req)),
-    grantScope: answer((actor, { userId, scope }) => users.grantScope(actor, userId, scope)),
-    revokeScope: answer((actor, { userId, scope }) => users.revokeScope(actor, userId, scope)),
+    grantProjectRole: answer((actor, req) => users.setProjectRole(actor, req.userId, req, true)),
+    revokeProjectRole: answer((actor, req) => users.setProjectRole(actor, req.userId, req, false)),
+    grantScope: answer((actor, { userId, scope }) => users.setScope(actor, userId, scope, true)),
+    revokeScope: answer((actor, { userId, scope }) => users.setScope(actor, userId, scope, false)),
   }
 }
 

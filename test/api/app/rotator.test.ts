@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { DecryptabilityCheck } from '../../../src/app/keys/decryptability-check.ts'
+import { createDecryptabilityCheck } from '../../../src/app/keys/decryptability-check.ts'
 import { Rotator } from '../../../src/app/keys/rotator.ts'
 import { Replica } from '../../../src/app/replica/replica.ts'
 import type { AuditEntry } from '../../../src/domain/audit.ts'
@@ -108,7 +108,7 @@ async function startRotator({
     store: { update, publish },
     generator: { generate },
     replica,
-    decryptability: new DecryptabilityCheck({ keys: createSealedKeyStore(database), check: { assertOpens }, log }),
+    decryptability: createDecryptabilityCheck({ keys: createSealedKeyStore(database), check: { assertOpens }, log }),
     limits: LIMITS,
     clock,
     now: () => new Date(),

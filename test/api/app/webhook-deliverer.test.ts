@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { WebhookAttempts } from '../../../src/app/events/webhook-attempts.ts'
+import { createWebhookAttempts } from '../../../src/app/events/webhook-attempts.ts'
 import { WebhookDeliverer } from '../../../src/app/events/webhook-deliverer.ts'
 import { generateMasterKey, parseMasterKeys } from '../../../src/crypto/master-keys.ts'
 import { createWebhookSigner } from '../../../src/crypto/webhook-signer.ts'
@@ -90,7 +90,7 @@ function startDeliverer(store: WebhookStore = createWebhookStore(database)) {
   const reader = createAuditReader(database)
   const asked = { count: 0 }
   const log = createRecordingLog()
-  const send = createSendHttps({
+  const sendHttps = createSendHttps({
     allows: createAddressPolicy(['127.0.0.1', '::1']),
     setting: 'SETTING',
     authorityHint: '',
@@ -110,9 +110,9 @@ function startDeliverer(store: WebhookStore = createWebhookStore(database)) {
         return reader.latest()
       },
     },
-    attempts: new WebhookAttempts({
+    send: createWebhookAttempts({
       signer,
-      sender: createWebhookSender(send),
+      sender: createWebhookSender(sendHttps),
       issuer: 'https://id.example',
       now,
       log,

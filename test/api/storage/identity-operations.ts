@@ -61,13 +61,13 @@ export function identityOperations(database: Database) {
     setInstanceRoles: (userId: string, instanceRoles: readonly InstanceRole[]) =>
       onUser(userId, 'set instance roles', (user) => ({ ...user, instanceRoles })),
     grantRole: (userId: string, projectId: string, role: string) =>
-      onUser(userId, 'grant role', (user) => users.grantProjectRole(user, projectId, role)),
+      onUser(userId, 'grant role', (user) => users.setProjectRole(user, { projectId, role }, true)),
     revokeRole: (userId: string, projectId: string, role: string) =>
-      onUser(userId, 'revoke role', (user) => users.revokeProjectRole(user, projectId, role)),
+      onUser(userId, 'revoke role', (user) => users.setProjectRole(user, { projectId, role }, false)),
     grantScope: (userId: string, scope: string) =>
-      onUser(userId, 'grant scope', (user) => users.grantScope(user, scope)),
+      onUser(userId, 'grant scope', (user) => users.setScope(user, scope, true)),
     revokeScope: (userId: string, scope: string) =>
-      onUser(userId, 'revoke scope', (user) => users.revokeScope(user, scope)),
+      onUser(userId, 'revoke scope', (user) => users.setScope(user, scope, false)),
     addSecret: (userId: string, secretId: string, hash: Uint8Array) =>
       onUser(userId, 'add secret', (user, { clock, date }) => {
         const dates = { createdAt: date, expiresAt: null, deactivatedAt: null, lastUsedAt: null }

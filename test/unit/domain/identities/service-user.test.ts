@@ -3,9 +3,8 @@ import { DomainError } from '../../../../src/domain/errors.ts'
 import {
   assertOwnerLeft,
   createServiceUser,
-  grantProjectRole,
-  revokeProjectRole,
   type ServiceUser,
+  setProjectRole,
   settleChange,
 } from '../../../../src/domain/identities/service-user.ts'
 
@@ -33,14 +32,16 @@ describe('a service user', () => {
       ['b', 'reader'],
       ['a', 'writer'],
     ] as const) {
-      current = grantProjectRole(current, project, role)
+      current = setProjectRole(current, { projectId: project, role }, true)
     }
     expect([...current.projectRoles]).toEqual([
       ['a', ['reader', 'writer']],
       ['b', ['reader']],
     ])
-    expect([...revokeProjectRole(current, 'b', 'reader').projectRoles.keys()]).toEqual(['a'])
-    expect(revokeProjectRole(current, 'c', 'reader').projectRoles).toEqual(current.projectRoles)
+    expect([...setProjectRole(current, { projectId: 'b', role: 'reader' }, false).projectRoles.keys()]).toEqual(['a'])
+    expect(setProjectRole(current, { projectId: 'c', role: 'reader' }, false).projectRoles).toEqual(
+      current.projectRoles,
+    )
     expect(user.projectRoles.size).toBe(0)
   })
 })
