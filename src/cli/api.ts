@@ -51,7 +51,7 @@ export class Api {
     return connectionCode(reason) === undefined ? error : connectionFailure(reason, base_url, tls)
   }
 
-  /** The items of a list (AIP-158), in a field of its responses. A page is read when its first item is consumed. */
+  /** The items of a list (AIP-158), in a field of its responses, which may have pages. One is read when its first item is consumed. */
   async *items<Input extends DescMessage, Output extends DescMessage, Field extends keyof MessageShape<Output>>(
     method: DescMethodUnary<Input, Output>,
     field: Field,
@@ -60,9 +60,9 @@ export class Api {
     let pageToken = ''
     do {
       const page = { pageSize: PAGE_SIZE, ...request, pageToken } as unknown as MessageInitShape<Input>
-      const response = (await this.call(method, page)) as MessageShape<Output> & { readonly nextPageToken: string }
+      const response = (await this.call(method, page)) as MessageShape<Output> & { readonly nextPageToken?: string }
       yield* response[field] as ItemOf<MessageShape<Output>[Field]>[]
-      pageToken = response.nextPageToken
+      pageToken = response.nextPageToken ?? ''
     } while (pageToken !== '')
   }
 

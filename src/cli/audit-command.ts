@@ -21,10 +21,10 @@ import { TokenRefusal } from './connection/token-request.ts'
 import { describeFailure } from './failure.ts'
 import { parseUser, resolveUser } from './identities/references.ts'
 import type { Io } from './io.ts'
-import { flag, option, UsageError, wholeNumber } from './options.ts'
+import { flag, option, sinceOption, UsageError, wholeNumber } from './options.ts'
 import { formatOf, type OutputFormat, painter, printableLines, printResult, serialize, type Table } from './output.ts'
 import { firstSignal } from './server/signals.ts'
-import { formatMoment, sinceOption } from './times.ts'
+import { formatMoment } from './times.ts'
 
 const HEADING = ['TIME', 'OUTCOME', 'ACTION', 'ACTOR', 'ADDRESS', 'RESOURCE']
 

@@ -22,7 +22,7 @@ import {
   type YesOption,
   yesOption,
 } from './options.ts'
-import { printResult, printWarnings, type Shown } from './output.ts'
+import { formatMessage, printResult, printWarnings, type Shown, tableOf } from './output.ts'
 
 export type Declaration = (io: Io) => Command
 
@@ -52,7 +52,7 @@ type Values<Takes extends Parameters> = {
 type Texts<Takes extends Parameters> = { readonly [Key in keyof Takes]: string }
 
 /** What a command was called with. */
-export interface Called<Takes extends Parameters, Has extends Options> {
+interface Called<Takes extends Parameters, Has extends Options> {
   readonly io: Io
   readonly api: Api
   readonly options: Chosen<Has> & RemoteOptions & YesOption
@@ -70,25 +70,19 @@ interface Declared<Takes extends Parameters, Has extends Options> {
   readonly takes?: Takes
   readonly options?: Has
   /** Called before anything is sent. @throws {UsageError} if the command is called wrongly. */
-  readonly check?: (options: Chosen<Has>, texts: Texts<Takes>, command: Command) => void
+  readonly check?: (options: Chosen<Has>, texts: Texts<Takes>) => void
 }
 
 interface Call<Input extends DescMessage, Output extends DescMessage, Takes extends Parameters, Has extends Options>
   extends Declared<Takes, Has> {
   /** Default: the values of the arguments, by their keys. */
   readonly request?: Step<Takes, Has, MessageInitShape<Input> | Promise<MessageInitShape<Input>>>
-  /** Asked at a terminal before what cannot be undone. */
-  readonly question?: Step<Takes, Has, string>
-  /** What is done around the call. @returns The response that is shown. */
-  readonly around?: Step<Takes, Has, Promise<MessageShape<Output>>, [call: PendingCall<Input, Output>]>
-  /** What a person reads. Default: what was done to the last argument, such as `deleted X`. */
-  readonly text?: Step<Takes, Has, Shown | Promise<Shown>, [response: MessageShape<Output>]>
-}
-
-interface PendingCall<Input extends DescMessage, Output extends DescMessage> {
-  readonly request: MessageInitShape<Input>
-  /** @param warned Warnings that were printed already. */
-  send(warned?: readonly string[]): Promise<MessageShape<Output>>
+  /** Asked at a terminal before what cannot be undone. Undefined: nothing is asked. */
+  readonly question?: Step<Takes, Has, string | undefined | Promise<string | undefined>>
+  /** Default: the method is called. @returns The response that is shown. */
+  readonly send?: Step<Takes, Has, Promise<MessageShape<Output>>, [request: MessageInitShape<Input>]>
+  /** What a person reads: the fields of the response, or a text. Default: what was done to the last argument, such as `deleted X`. */
+  readonly text?: 'fields' | Step<Takes, Has, Shown | Promise<Shown>, [response: MessageShape<Output>]>
 }
 
 interface List<
@@ -99,8 +93,8 @@ interface List<
   Item,
 > extends Pick<Call<Input, Output, Takes, Has>, 'description' | 'takes' | 'options' | 'request'> {
   readonly name?: string
-  readonly heading: readonly string[]
-  readonly row: (item: Item) => string | readonly string[]
+  /** The fields of an item that are shown. Default: the item itself, which is a text. */
+  readonly columns?: readonly (string & keyof Item)[]
 }
 
 export function group(name: string, description: string, commands: readonly Declaration[]): Declaration {
@@ -114,25 +108,25 @@ export function call<
   Takes extends Parameters = Record<never, never>,
   Has extends Options = Record<never, never>,
 >(name: string, method: DescMethodUnary<Input, Output>, declared: Call<Input, Output, Takes, Has>): Declaration {
-  const { question, around, options } = declared
+  const { question, options } = declared
   const { text = (_, __, { texts }) => `${name}d ${Object.values(texts).at(-1)}` } = declared
-  const asked = question === undefined ? {} : { yes: yesOption() }
+  const { send = (request, _, { api }) => api.call(method, request) } = declared
+  const confirmation = question === undefined ? {} : { yes: yesOption() }
   return command(name, {
     ...declared,
-    options: { ...options, ...asked } as unknown as Has,
+    options: { ...options, ...confirmation } as unknown as Has,
     async run(values, called) {
-      const { io, api } = called
+      const { io } = called
       const request = (await declared.request?.(values, called)) ?? (values as MessageInitShape<Input>)
-      if (question !== undefined) await confirm(io, called.options, question(values, called))
-      const send = async (warned: readonly string[] = []) => {
-        const response = await api.call(method, request)
-        const { warnings = [] } = response as { readonly warnings?: readonly string[] }
-        const others = warnings.filter((warning) => !warned.includes(warning))
-        printWarnings(io, others)
-        return response
-      }
-      const response = await (around === undefined ? send() : around({ request, send }, values, called))
-      await printResult(io, called.options, toJson(method.output, response), () => text(response, values, called))
+      const asks = io.isTerminal && called.options.yes !== true
+      const asked = asks ? await question?.(values, called) : undefined
+      if (asked !== undefined) await confirm(io, called.options, asked)
+      const response = await send(request, values, called)
+      const { warnings = [] } = response as { readonly warnings?: readonly string[] }
+      printWarnings(io, warnings)
+      await printResult(io, called.options, toJson(method.output, response), () =>
+        text === 'fields' ? formatMessage(method.output, response) : text(response, values, called),
+      )
     },
   })
 }
@@ -149,17 +143,14 @@ export function list<
   items: Items,
   declared: List<Input, Output, Takes, Has, ItemOf<MessageShape<Output>[Items]>>,
 ): Declaration {
-  const { name = 'list', heading, row } = declared
+  const { name = 'list', columns } = declared
   return call(name, method, {
     ...declared,
-    async around({ request }, _, { api }) {
+    async send(request, _, { api }) {
       const all = await api.all(method, items, request)
       return create(method.output, { [items]: all } as MessageInitShape<Output>)
     },
-    text(response) {
-      const all = response[items] as ItemOf<MessageShape<Output>[Items]>[]
-      return { heading, rows: all.map((item) => [row(item)].flat()) }
-    },
+    text: (response) => tableOf(method.output, response, { items: String(items), columns }),
   })
 }
 
@@ -182,22 +173,18 @@ export function command<Takes extends Parameters = Record<never, never>, Has ext
 ): Declaration {
   const { description, check, run } = declared
   const parameters = Object.entries(declared.takes ?? {})
-  const options = Object.entries(declared.options ?? {})
   return (io) => {
     const made = withRemoteOptions(new Command(name)).description(description)
     for (const [key, parameter] of parameters) made.addArgument(argumentOf(key, parameter))
-    for (const [, option] of options) made.addOption(option)
+    for (const option of Object.values(declared.options ?? {})) made.addOption(option)
     return made.action(async (...given: unknown[]) => {
       const texts = Object.fromEntries(parameters.map(([key], index) => [key, String(given[index])])) as Texts<Takes>
-      const parsed = given[parameters.length] as Called<Takes, Has>['options']
-      check?.(parsed, texts, made)
-      const api = await openApi(io, parsed)
+      const options = given[parameters.length] as Called<Takes, Has>['options']
+      check?.(options, texts)
+      const api = await openApi(io, options)
       const values: Record<string, unknown> = {}
-      for (const [key, { resolve }] of parameters) {
-        const text = texts[key] ?? ''
-        values[key] = resolve === undefined ? text : await resolve(text, api)
-      }
-      await run(values as Values<Takes>, { io, api, options: parsed, texts })
+      for (const [key, { resolve = String }] of parameters) values[key] = await resolve(texts[key] ?? '', api)
+      await run(values as Values<Takes>, { io, api, options, texts })
     })
   }
 }
@@ -207,9 +194,8 @@ function argumentOf(key: string, { placeholder, description, choices, fallback, 
   const argument = new Argument(fallback === undefined ? `<${name}>` : `[${name}]`, description)
   if (fallback !== undefined) argument.default(fallback)
   if (choices !== undefined) return argument.choices(choices)
-  if (check === undefined) return argument
   return argument.argParser((text) => {
-    check(text)
+    check?.(text)
     return text
   })
 }

@@ -8,12 +8,10 @@ import { toJson } from '@bufbuild/protobuf'
 import { Code, ConnectError } from '@connectrpc/connect'
 import type { Command } from 'commander'
 import { ConsoleService } from '../../gen/iam/console/v2/console_service_pb.js'
-import { withMessage } from './api.ts'
 import { call, command, list } from './commands.ts'
 import type { Io } from './io.ts'
 import { option } from './options.ts'
 import { formatOf, printResult } from './output.ts'
-import { formatMoment } from './times.ts'
 
 const SCHEMES = ['https:', 'http:']
 
@@ -27,12 +25,11 @@ const SIGN_IN = command('console', {
   async run(_, { io, api, options }) {
     const response = await api.call(Methods.createSignInLink, {}).catch((error: unknown) => {
       if (!(error instanceof ConnectError) || error.code !== Code.Unimplemented) throw error
-      const advice = 'the server has no console: KEYTURN_CONSOLE is off there, or it is an older version'
-      throw withMessage(error, advice)
+      throw new Error('the server has no console: KEYTURN_CONSOLE is off there, or it is an older version')
     })
     const { url } = response
     await printResult(io, options, toJson(Methods.createSignInLink.output, response), () => url)
-    if (formatOf(options) !== 'table' || io.terminals?.stdout !== true) return
+    if (formatOf(options) !== 'table' || !io.stdout.isTTY) return
     const isOpened = options.open && (await openInBrowser(url, io))
     const advice = isOpened ? 'it was opened in a browser' : 'open it in a browser'
     io.stderr.write(`The link works once, for a minute: ${advice}. Anyone who has it signs in as you.\n`)
@@ -42,11 +39,7 @@ const SIGN_IN = command('console', {
 const SESSIONS = list(Methods.listSessions, 'sessions', {
   name: 'sessions',
   description: 'List the sessions of the console.',
-  heading: ['SESSION', 'USER', 'SINCE', 'LAST USE', 'UNTIL', 'ADDRESS'],
-  row: ({ sessionId, userId, creationDate, lastUseDate, expirationDate, clientAddress, unreadable }) =>
-    unreadable
-      ? [sessionId, 'unreadable']
-      : [sessionId, userId, ...[creationDate, lastUseDate, expirationDate].map(formatMoment), clientAddress],
+  columns: ['sessionId', 'userId', 'creationDate', 'lastUseDate', 'expirationDate', 'clientAddress'],
 })
 
 const END_SESSION = call('end-session', Methods.revokeSession, {

@@ -4,17 +4,16 @@
 import type { Writable } from 'node:stream'
 import type { StopSignal } from './server/signals.ts'
 
+/** A stream that may be a terminal. */
+export type Output = Writable & { readonly isTTY?: boolean }
+
 export interface Io {
-  readonly stdout: Writable
-  readonly stderr: Writable
+  readonly stdout: Output
+  readonly stderr: Output
   /** Where answers to questions are read. Default: there are none. */
   readonly stdin?: NodeJS.ReadableStream
   /** Whether standard input and standard error are a terminal, so that questions can be asked. */
   readonly isTerminal: boolean
-  /** The file that was started. Default: none that can be started again. */
-  readonly program?: string
-  /** Which output streams are terminals, and may show colours. Default: none. */
-  readonly terminals?: { readonly stdout: boolean; readonly stderr: boolean }
   readonly env: Readonly<Record<string, string | undefined>>
   /** Interrupts commands that work on the database. `serve` stops at a signal of its process. */
   readonly signal?: AbortSignal

@@ -11,8 +11,6 @@ process.exitCode = await run(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   isTerminal: isatty(0) && isatty(2),
-  ...(process.argv[1] === undefined ? {} : { program: process.argv[1] }),
-  terminals: { stdout: isatty(1), stderr: isatty(2) },
   env: processEnvironment(),
   // Opened only by a command that asks something.
   get stdin() {

@@ -1,10 +1,12 @@
 /**
  * Options of commands: with the types of their values, and those that several commands have.
  */
+import type { Timestamp } from '@bufbuild/protobuf/wkt'
 import { type Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { parseBaseUrl } from '../config/base-url.ts'
 import type { ConnectionOptions } from './connection/target.ts'
 import { type OutputOptions, withOutputOptions } from './output.ts'
+import { parseDuration, parseMoment } from './times.ts'
 
 /** An option of commander, and the type of what it has when the command line is parsed. */
 export class TypedOption<Value> extends Option {
@@ -24,6 +26,31 @@ export function option(flags: string, description: string): TypedOption<unknown>
 
 export function flag(name: string, description: string): TypedOption<true | undefined> {
   return new TypedOption(name, description)
+}
+
+/** The option `--expires` of commands that make a credential. */
+export function expiresOption(): TypedOption<Timestamp | undefined> {
+  return option<Timestamp | undefined>(
+    '--expires <when>',
+    'when it stops working: in 90d, 12h or 30m, or at a time such as 2027-01-31T00:00:00Z',
+  ).argParser((text) => parseMoment(text, 1))
+}
+
+/** The field of a request that `expiresOption` sets. */
+export function expirationFrom({ expires }: { readonly expires: Timestamp | undefined }) {
+  return expires === undefined ? {} : { expirationDate: expires }
+}
+
+/** An option that takes a time in the past, in which `24h` means 24 hours ago. */
+export function sinceOption(name: string, description: string): TypedOption<Timestamp | undefined> {
+  return option<Timestamp | undefined>(`${name} <when>`, description).argParser((text) => parseMoment(text, -1))
+}
+
+/** An option that takes a length of time; its value is in seconds. */
+export function durationOption(name: string, description: string): TypedOption<bigint | undefined> {
+  return option<bigint | undefined>(`${name} <time>`, `${description}: for example 90d, 12h, 30m or 10s`).argParser(
+    parseDuration,
+  )
 }
 
 /** Options of which a command takes one. */

@@ -1,11 +1,15 @@
 /**
  * What a command prints: text or a table, or with `--output` what the API returns, as JSON or YAML. Colours are for terminals only;
- * `NO_COLOR` (no-color.org) and `TERM=dumb` switch them off.
+ * `NO_COLOR` (no-color.org) and `TERM=dumb` switch them off, as Node.js has it.
  */
-import type { JsonValue } from '@bufbuild/protobuf'
+import { parseArgs, styleText } from 'node:util'
+import { type DescField, type DescMessage, isMessage, type JsonValue, type MessageShape } from '@bufbuild/protobuf'
+import { isReflectList, isReflectMessage, type ReflectMessage, reflect } from '@bufbuild/protobuf/reflect'
+import { DurationSchema, TimestampSchema } from '@bufbuild/protobuf/wkt'
 import { type Command, Option } from 'commander'
 import { printable } from '../domain/printable.ts'
 import type { Io } from './io.ts'
+import { formatDuration, formatMoment } from './times.ts'
 
 const FORMATS = ['table', 'json', 'yaml'] as const
 
@@ -23,14 +27,9 @@ export interface Table {
 
 export type Shown = string | Table
 
-export type Paint = (text: string) => string
-
 type Stream = 'stdout' | 'stderr'
 
-/** Select Graphic Rendition (ECMA-48 §8.3.117): how each begins, and how it ends. */
-const STYLES = { bold: [1, 22], red: [31, 39], green: [32, 39], yellow: [33, 39] } as const
-
-/** The styles above, and the ends of lines. */
+/** The styles of `painter` (ECMA-48 §8.3.117), and the ends of lines. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it finds.
 const OWN = /(\u001b\[(?:1|22|31|32|33|39)m|\n)/
 
@@ -46,12 +45,9 @@ export function formatOf({ output, json }: OutputOptions): OutputFormat {
 
 /** The format that a command line names, also one that cannot be parsed. */
 export function formatIn(argv: readonly string[]): OutputFormat {
-  const end = argv.indexOf('--')
-  const words = end === -1 ? argv : argv.slice(0, end)
-  if (words.includes('--json')) return 'json'
-  const option = words.findLastIndex((word) => word === '--output' || word.startsWith('--output='))
-  const value = words[option]?.split('=')[1] ?? words[option + 1]
-  return option === -1 ? 'table' : (FORMATS.find((format) => format === value) ?? 'table')
+  const options = { output: { type: 'string' }, json: { type: 'boolean' } } as const
+  const { output, json } = parseArgs({ args: argv, options, strict: false }).values
+  return json ? 'json' : (FORMATS.find((format) => format === output) ?? 'table')
 }
 
 /** Prints a result. @param shown What a person reads. */
@@ -101,17 +97,64 @@ export function formatTable({ heading, rows }: Table): string[] {
   return lines.map((line) => line.map(pad).join('  ').trimEnd())
 }
 
-export function formatFields(fields: readonly (readonly [name: string, value: string])[]): string {
-  const width = Math.max(...fields.map(([name]) => name.length))
-  return fields.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}`.trimEnd()).join('\n')
+/** The items in a field of a response, one a row. @param columns Fields of an item. Default: the item itself. */
+export function tableOf<Desc extends DescMessage>(
+  schema: Desc,
+  response: MessageShape<Desc>,
+  { items, columns }: { readonly items: string; readonly columns?: readonly string[] | undefined },
+): Table {
+  const list = schema.field[items]
+  const all = [...((list && reflect(schema, response).get(list)) as Iterable<unknown>)]
+  const fields = (columns ?? []).flatMap((name) => list?.message?.field[name] ?? [])
+  const heading = list === undefined || columns === undefined ? [items] : fields.map(nameOf)
+  const rows = all.map((item) => (isReflectMessage(item) ? fields.map((field) => cellOf(item, field)) : [String(item)]))
+  return { heading: heading.map((name) => name.toUpperCase()), rows }
 }
 
-export function showsColors({ env, terminals }: Pick<Io, 'env' | 'terminals'>, stream: Stream): boolean {
-  return terminals?.[stream] === true && !env.NO_COLOR && env.TERM !== 'dumb'
+/** The fields of a message, one a line. Those of the messages in it follow under its own, without a name before them. */
+export function formatMessage<Desc extends DescMessage>(schema: Desc, message: MessageShape<Desc>): string {
+  const fields = fieldsOf(reflect(schema, message))
+  const width = Math.max(0, ...fields.map(([name]) => name.length))
+  return fields.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}`).join('\n')
 }
 
-export function painter(io: Pick<Io, 'env' | 'terminals'>, stream: Stream, style: keyof typeof STYLES): Paint {
-  if (!showsColors(io, stream)) return (text) => text
-  const [begin, end] = STYLES[style]
-  return (text) => `\u001b[${begin}m${text}\u001b[${end}m`
+function fieldsOf(message: ReflectMessage, prefix?: string): (readonly [name: string, value: string])[] {
+  const shown = message.fields.filter((field) => field.oneof === undefined || message.isSet(field))
+  return shown.flatMap((field) => {
+    const name = `${prefix ?? ''}${nameOf(field)}`
+    const value = message.get(field)
+    const isPart = isReflectMessage(value) && value.fields.length > 0 && !isTime(value)
+    if (isPart) return message.isSet(field) ? fieldsOf(value, prefix === undefined ? '' : `${name} `) : []
+    // Warnings are printed apart.
+    return name === 'warnings' ? [] : [[name, cellOf(message, field)] as const]
+  })
+}
+
+function nameOf({ name }: DescField): string {
+  return name.replaceAll('_', ' ')
+}
+
+function isTime({ message }: ReflectMessage): boolean {
+  return isMessage(message, TimestampSchema) || isMessage(message, DurationSchema)
+}
+
+function cellOf(message: ReflectMessage, field: DescField): string {
+  const isMissing = field.message !== undefined && !message.isSet(field)
+  return (isMissing ? '' : textOf(field, message.get(field))) || '-'
+}
+
+function textOf(field: DescField, value: unknown): string {
+  if (isReflectList(value)) return Array.from(value, (item) => textOf(field, item)).join(' ')
+  if (!isReflectMessage(value)) return field.enum?.value[Number(value)]?.localName ?? String(value)
+  const { message } = value
+  if (isMessage(message, TimestampSchema)) return formatMoment(message)
+  if (isMessage(message, DurationSchema)) return formatDuration(message)
+  const parts = value.fields.filter((part) => value.isSet(part))
+  return parts
+    .map((part) => `${part.oneof === undefined ? '' : `${nameOf(part)} `}${textOf(part, value.get(part))}`)
+    .join(':')
+}
+
+export function painter(io: Pick<Io, Stream>, stream: Stream, style: 'bold' | 'red' | 'green' | 'yellow') {
+  return (text: string) => styleText(style, text, { stream: io[stream] })
 }

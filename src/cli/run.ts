@@ -2,11 +2,10 @@
  * Runs a command line in this process. The commands are in `program.ts`.
  */
 import { type Command, CommanderError } from 'commander'
-import { namingCommands } from './command-name.ts'
 import { EndWith, FAILED, WRONG_USAGE } from './exit.ts'
 import type { Failure } from './failure.ts'
 import type { Io } from './io.ts'
-import { formatIn, painter, printableLines, serialize, showsColors } from './output.ts'
+import { formatIn, painter, printableLines, serialize } from './output.ts'
 import { createProgram } from './program.ts'
 
 const ADVICE = 'Run the command with --help to see what it takes.'
@@ -33,16 +32,15 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
         writeErr: (text) => {
           complaint += text
         },
-        getOutHasColors: () => showsColors(io, 'stdout'),
-        getErrHasColors: () => showsColors(io, 'stderr'),
+        // The painters know.
+        getOutHasColors: () => true,
+        getErrHasColors: () => true,
         outputError: (text, write) => write(text.replace(/^error:/, red)),
       })
   }
   const print = async (failure: Failure, text: string) => {
-    const named = { error: { ...failure, message: namingCommands(failure.message, io) } }
     // JSON takes one line, so that it is the last line of standard error also after warnings.
-    const printed = format === 'table' ? namingCommands(text, io) : `${await serialize(named, format, 0)}\n`
-    io.stderr.write(printed)
+    io.stderr.write(format === 'table' ? text : `${await serialize({ error: { ...failure } }, format, 0)}\n`)
   }
   try {
     await program.parseAsync(keyIdsAsOperands(argv), { from: 'user' })
@@ -53,7 +51,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
       // Asking for help is not a mistake, forgetting a command is.
       if (error.exitCode === 0) return 0
       const message = error.message.replace(/^error: /, '')
-      if (error.code === 'commander.help') io.stderr.write(namingCommands(complaint, io))
+      if (error.code === 'commander.help') io.stderr.write(complaint)
       else await print({ message, code: 'usage' }, complaint || `${red('error:')} ${message}\n${ADVICE}\n`)
       return wrongUsage
     }

@@ -41,8 +41,8 @@ const PLAIN_COMMAND = /^ *npx keyturn ((?:'[^']*'|[^'"`$<>|;&#\\()*?\s]+| +(?!#)
 
 /** How the output of a command says what a placeholder stands for from then on. The first group is the value. */
 const VALUES: Readonly<Record<string, RegExp>> = {
-  OLD_KEY_ID: /^(\S{43}) +\S+ +active/m,
-  STANDBY_KEY_ID: /^(\S{43}) +\S+ +initial/m,
+  OLD_KEY_ID: /^(\S{43}) +\S+ +ACTIVE/m,
+  STANDBY_KEY_ID: /^(\S{43}) +\S+ +INITIAL/m,
   KEY_ID: /^created (\S{43}) \(/m,
   CLIENT_ID: /^created (\S+@\S+)$/m,
   USER_ID: /^created (\S+)@\S+$/m,

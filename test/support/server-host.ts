@@ -72,12 +72,12 @@ export const SERVER_HOST: ServerHost = {
       },
     }
   },
-  run: async (argv, env, { typed, piped = '', ...surroundings } = {}) => {
+  run: async (argv, env, { typed, piped = '', terminals, ...surroundings } = {}) => {
     const { stdin, answer } = inputOf(typed ?? piped)
     const [stdout, stderr] = [collector(), collector(answer)]
     const code = await run(argv, {
-      stdout: stdout.stream,
-      stderr: stderr.stream,
+      stdout: Object.assign(stdout.stream, { isTTY: terminals?.stdout === true }),
+      stderr: Object.assign(stderr.stream, { isTTY: terminals?.stderr === true }),
       stdin,
       isTerminal: typed !== undefined,
       ...surroundings,

@@ -28,6 +28,9 @@ export interface Terminal {
 /** A user id, as a regular expression. */
 export const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 
+/** A moment as a command prints it, as a regular expression. */
+export const MOMENT = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ'
+
 /** Starts a server and opens a terminal beside it. */
 export async function openTerminal(options: StartOptions = {}): Promise<Terminal> {
   const server = await startKeyturnInProcess(options)

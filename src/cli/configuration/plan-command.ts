@@ -107,11 +107,7 @@ export function isDifferent({ plan, secrets }: Pick<Planned, 'plan' | 'secrets'>
 
 type Signs = Readonly<Record<'added' | 'changed' | 'removed', string>>
 
-export function formatPlan(
-  { plan, secrets }: Pick<Planned, 'plan' | 'secrets'>,
-  label: string,
-  io: Pick<Io, 'env' | 'terminals'>,
-): string {
+export function formatPlan({ plan, secrets }: Pick<Planned, 'plan' | 'secrets'>, label: string, io: Io): string {
   const signs = {
     added: painter(io, 'stdout', 'green')('+'),
     changed: painter(io, 'stdout', 'yellow')('~'),

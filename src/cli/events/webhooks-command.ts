@@ -1,20 +1,17 @@
 /**
  * `keyturn webhooks`: where events are sent.
  */
-import { type Webhook, WebhookState } from '../../../gen/iam/event/v2/webhook_pb.js'
 import { WebhookService } from '../../../gen/iam/event/v2/webhook_service_pb.js'
 import { call, type Declaration, group, list, namedFields } from '../commands.ts'
 import { certificatesFrom } from '../files.ts'
 import { named } from '../identities/references.ts'
-import { flag, option, parseHttpsUrl } from '../options.ts'
-import { formatFields } from '../output.ts'
-import { ageOf, durationOption, formatMoment } from '../times.ts'
+import { durationOption, flag, option, parseHttpsUrl } from '../options.ts'
 
 const { method: Methods } = WebhookService
 
 const WEBHOOK = named('webhook', [Methods.listWebhooks, 'webhooks'], {
   nameAndId: ({ name, webhookId }) => [name, webhookId],
-  hint: '"keyturn webhooks list" prints those that there are',
+  lister: 'webhooks list',
 })
 
 const SETTINGS = {
@@ -35,16 +32,8 @@ const SETTINGS = {
 
 export const webhooksCommand = group('webhooks', '', [
   list(Methods.listWebhooks, 'webhooks', {
-    description: 'List the webhooks by name, and how far behind they are.',
-    heading: ['WEBHOOK ID', 'NAME', 'STATE', 'WAITING', 'LAST SUCCESS', 'URL'],
-    row: ({ webhookId, name, state, delivery, url }) => [
-      webhookId,
-      name,
-      WebhookState[state].toLowerCase(),
-      waitingOf(delivery),
-      ageOf(delivery?.lastSuccessDate) || 'never',
-      url,
-    ],
+    description: 'List the webhooks by name. "show" says how delivery goes.',
+    columns: ['webhookId', 'name', 'state', 'url'],
   }),
   call('create', Methods.createWebhook, {
     description: 'Send events to a receiver from now on, and print the signing secret, this once.',
@@ -59,16 +48,12 @@ export const webhooksCommand = group('webhooks', '', [
       eventTypes: options.type ?? [],
       resources: options.resource ?? [],
     }),
-    text: ({ webhook, secret }) =>
-      shownOnce([
-        ['webhook ID', webhook?.webhookId ?? ''],
-        ['secret', secret],
-      ]),
+    text: 'fields',
   }),
   call('show', Methods.getWebhook, {
     description: 'Print one webhook, and how delivery goes.',
     takes: { webhookId: WEBHOOK },
-    text: ({ webhook }) => (webhook === undefined ? '' : formatFields(fieldsOf(webhook))),
+    text: 'fields',
   }),
   call('update', Methods.updateWebhook, {
     description: 'Change the name, the URL or what is sent. What is not named stays.',
@@ -105,20 +90,14 @@ export const webhooksCommand = group('webhooks', '', [
       ...webhook,
       ...(overlap === undefined ? {} : { overlapSeconds: Number(overlap) }),
     }),
-    text({ webhook, secret }) {
-      const until = webhook?.previousSecretExpirationDate
-      return shownOnce([
-        ['secret', secret],
-        ['old secret until', until === undefined ? 'now' : formatMoment(until)],
-      ])
-    },
+    text: 'fields',
   }),
   call('test', Methods.testWebhook, {
     description:
       'Send an event of the type keyturn.webhook.test now, and say what came of it. It fails if it was not delivered.',
     takes: { webhookId: WEBHOOK },
-    async around({ send }) {
-      const response = await send()
+    async send(request, _, { api }) {
+      const response = await api.call(Methods.testWebhook, request)
       if (!response.delivered) throw new Error(`the receiver ${response.failure}`)
       return response
     },
@@ -137,34 +116,4 @@ function enabling(verb: 'enable' | 'disable', description: string): Declaration 
     takes: { webhookId: WEBHOOK },
     request: (webhook) => ({ ...webhook, enabled: verb === 'enable', updateMask: { paths: ['enabled'] } }),
   })
-}
-
-function shownOnce(fields: readonly (readonly [string, string])[]): string {
-  return `${formatFields(fields)}\nThe secret is not shown again.`
-}
-
-function waitingOf(delivery: Webhook['delivery']): string {
-  const { waitingEvents = 0, waitingSinceDate } = delivery ?? {}
-  return waitingSinceDate === undefined ? '0' : `${waitingEvents} for ${ageOf(waitingSinceDate)}`
-}
-
-function fieldsOf(webhook: Webhook): [string, string][] {
-  const { delivery, eventTypes, resources, previousSecretExpirationDate: secretUntil } = webhook
-  const failedAt = delivery?.lastFailureDate
-  return [
-    ['webhook ID', webhook.webhookId],
-    ['name', webhook.name],
-    ['URL', webhook.url],
-    ['state', WebhookState[webhook.state].toLowerCase()],
-    ['types', eventTypes.join(' ') || 'all'],
-    ['resources', resources.join(' ') || 'all'],
-    ['created', formatMoment(webhook.creationDate)],
-    ...(secretUntil === undefined ? [] : [['old secret until', formatMoment(secretUntil)] satisfies [string, string]]),
-    ['waiting', waitingOf(delivery)],
-    ['last success', formatMoment(delivery?.lastSuccessDate)],
-    ['last failure', failedAt === undefined ? '-' : `${formatMoment(failedAt)} ${delivery?.lastFailure}`],
-    ['next attempt', formatMoment(delivery?.nextAttemptDate)],
-    ['given up', String(delivery?.givenUpEvents ?? 0)],
-    ['expired', String(delivery?.expiredEvents ?? 0)],
-  ]
 }

@@ -9,9 +9,9 @@ import type { TrustedIssuer as WireTrustedIssuer } from '../../../gen/iam/federa
 import { TrustedIssuerService } from '../../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { InstanceService } from '../../../gen/iam/instance/v2/instance_service_pb.js'
 import { verifyFederatedToken } from '../../crypto/federated-token.ts'
-import { keyFinderOf } from '../../crypto/issuer-key.ts'
+import { keyFinderOf, parseIssuerKeys, parsePublishedKeys } from '../../crypto/issuer-key.ts'
 import { DomainError } from '../../domain/errors.ts'
-import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
+import type { IssuerKey, TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import { type FederatedToken, misfitOf, valueAt } from '../../domain/identities/federated-identity.ts'
 import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
 import type { FederatedAssertionType } from '../../domain/ports/federation.ts'
@@ -20,7 +20,6 @@ import { readTextFile } from '../files.ts'
 import { USER } from '../identities/references.ts'
 import { option } from '../options.ts'
 import { printResult, printWarnings } from '../output.ts'
-import { describeFetches, knownKeys } from './issuer-options.ts'
 
 export const checkCommand = command('check', {
   description: 'Say whether a JWT proves a user, and why not. The JWT is not sent.',
@@ -37,68 +36,59 @@ export const checkCommand = command('check', {
     const { instance } = await api.call(InstanceService.method.getInstance, {})
     // What the server compares dates with.
     const now = dateOf(instance?.currentDate)
-    let fetches = ''
     const finderOf = ({ issuerId }: TrustedIssuer): ReturnType<typeof keyFinderOf> => {
       return async (...args) => {
-        const { trustedIssuer: trusted } = await api.call(TrustedIssuerService.method.getTrustedIssuer, { issuerId })
-        if (trusted === undefined) throw new Error('the server does not say which keys the issuer has')
-        fetches = describeFetches(trusted)
-        if (isTooOld(trusted, now))
-          throw new DomainError('trusted_issuer_unavailable', `the issuer has no keys that may be used: ${fetches}`)
-        return keyFinderOf(knownKeys(trusted))(...args)
+        const { trustedIssuer } = await api.call(TrustedIssuerService.method.getTrustedIssuer, { issuerId })
+        return keyFinderOf(usableKeys(trustedIssuer, now))(...args)
       }
     }
     const context = { issuers: issuers.map(toTrustedIssuer), now, finderOf }
     const verified = await verifyFederatedToken({ jwt, type: options.type }, context)
-    if (verified.kind === 'refused')
-      throw new Error(`the JWT is refused: ${verified.reason}${fetches === '' ? '' : ` (${fetches})`}`)
+    if (verified.kind === 'refused') throw new Error(`the JWT is refused: ${verified.reason}`)
     const { token } = verified
     const { base_url: ownIssuer } = api.target
     const request = { userId }
     const wire = await api.all(FederatedIdentityService.method.listFederatedIdentities, 'identities', request)
     const identities = wire.map((identity) => ({ ...identity, audience: identity.audience || null }))
     const fitting = identities.find((identity) => misfitOf(identity, token, ownIssuer) === undefined)
-    if (fitting === undefined) throw new Error(`the JWT is refused: ${misfits(identities, token, ownIssuer)}`)
+    if (fitting === undefined) {
+      const misfits = identities.map((identity) => describeMisfit(identity, token, ownIssuer)).join('; ')
+      const why =
+        misfits === '' ? 'the user has no federated identities' : `no federated identity of the user fits: ${misfits}`
+      throw new Error(`the JWT is refused: its signature is good, and ${why}`)
+    }
     const { identityId } = fitting
     const { issuerId, subject, audience } = token
     if (text !== jwt)
       printWarnings(io, ['the file has white space around the JWT, which the token endpoint refuses: send it without'])
-    await printResult(io, options, { accepted: true, identityId, issuerId, subject, audience }, () =>
-      [`accepted, by the federated identity ${identityId}`, ...(fetches === '' ? [] : [fetches])].join('\n'),
+    await printResult(
+      io,
+      options,
+      { accepted: true, identityId, issuerId, subject, audience },
+      () => `accepted, by the federated identity ${identityId}`,
     )
   },
 })
 
 type ListedIdentity = Parameters<typeof misfitOf>[0] & { readonly identityId: string }
 
-/** What of the JWT each identity asks for and does not get. */
-function misfits(identities: readonly ListedIdentity[], token: FederatedToken, ownIssuer: string): string {
-  if (identities.length === 0) return 'its signature is good, and the user has no federated identities'
-  const reasons = identities.map((identity) => describeMisfit(identity, token, ownIssuer))
-  return `its signature is good, and no federated identity of the user fits: ${reasons.join('; ')}`
-}
-
 /** The first value that is another one than the identity asks for, and both values. */
 function describeMisfit(identity: ListedIdentity, token: FederatedToken, ownIssuer: string): string {
-  const { identityId, subject, audience, claims } = identity
+  const { identityId, issuerId: iss, subject: sub, audience, claims } = identity
   const name = misfitOf(identity, token, ownIssuer) ?? ''
-  const describe = (is: unknown, asked: string | undefined) =>
-    `${name} is ${JSON.stringify(is) ?? 'missing'}, and ${identityId} asks for ${JSON.stringify(asked)}`
-  switch (name) {
-    case 'iss':
-      return `iss is not the one of ${identityId}`
-    case 'sub':
-      return describe(token.subject, subject)
-    case 'aud':
-      return describe(token.audience, audience ?? ownIssuer)
-    default:
-      return describe(valueAt(token.claims, name), claims.find(({ pointer }) => pointer === name)?.value)
-  }
+  const registered: Readonly<Record<string, string>> = { iss, sub, aud: audience ?? ownIssuer }
+  const asked = registered[name] ?? claims.find(({ pointer }) => pointer === name)?.value
+  const is = valueAt(token.claims, name in registered ? `/${name}` : name)
+  return `${name} is ${JSON.stringify(is) ?? 'missing'}, and ${identityId} asks for ${JSON.stringify(asked)}`
 }
 
-/** Whether the keys of an issuer are fetched, and there are none that may be used. */
-function isTooOld({ fetchedKeys }: WireTrustedIssuer, now: Date): boolean {
-  return fetchedKeys !== undefined && dateOf(fetchedKeys.expirationDate) <= now
+/** The keys of an issuer that are given, or that the process of the server that answered has fetched. @throws {DomainError} if these may not be used. */
+function usableKeys({ keys, fetchedKeys }: Partial<WireTrustedIssuer> = {}, now: Date): readonly IssuerKey[] {
+  if (keys?.source.case === 'jwks') return parseIssuerKeys(keys.source.value)
+  const published = parsePublishedKeys(fetchedKeys?.jwks ?? '', 'jwks')
+  if (typeof published !== 'string' && dateOf(fetchedKeys?.expirationDate) > now) return published
+  const failure = fetchedKeys?.failure || 'they have not been fetched yet'
+  throw new DomainError('trusted_issuer_unavailable', `the issuer has no keys that may be used: ${failure}`)
 }
 
 /** Without its keys, which are asked for when they are needed. */

@@ -6,25 +6,18 @@ import {
   type IssuerKeys,
   type IssuerKeysSchema,
   OpenIdDiscoverySchema,
-  type TrustedIssuer,
 } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import { TrustedIssuerService } from '../../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
-import { parseIssuerKeys, parsePublishedKeys } from '../../crypto/issuer-key.ts'
-import {
-  DEFAULT_MAX_LIFETIME_SECONDS,
-  DEFAULT_MAX_STALENESS_SECONDS,
-  type IssuerKey,
-} from '../../domain/federation/trusted-issuer.ts'
+import { DEFAULT_MAX_LIFETIME_SECONDS, DEFAULT_MAX_STALENESS_SECONDS } from '../../domain/federation/trusted-issuer.ts'
 import { ASSERTION_ALGORITHMS } from '../../domain/keys/assertion-algorithm.ts'
 import { namedFields } from '../commands.ts'
 import { certificatesFrom, readJwks } from '../files.ts'
 import { named } from '../identities/references.ts'
 import { alternatives, type Chosen, flag, option, parseHttpsUrl, wholeNumber } from '../options.ts'
-import { ageOf } from '../times.ts'
 
 export const ISSUER = named('trusted issuer', [TrustedIssuerService.method.listTrustedIssuers, 'trustedIssuers'], {
   nameAndId: ({ issuer, issuerId }) => [issuer, issuerId],
-  hint: '"keyturn federation issuers list" prints those that are trusted',
+  lister: 'federation issuers list',
 })
 
 /** What commands may set of an issuer. A command takes one source of keys. */
@@ -61,8 +54,13 @@ export const ISSUER_OPTIONS = {
 
 type IssuerOptions = Chosen<typeof ISSUER_OPTIONS>
 
-export function saysHowToFetch(options: IssuerOptions): boolean {
-  const { discovery, jwksUrl, spiffeBundleUrl, issuerCa, maxStaleness } = options
+export function saysHowToFetch({
+  discovery,
+  jwksUrl,
+  spiffeBundleUrl,
+  issuerCa,
+  maxStaleness,
+}: IssuerOptions): boolean {
   return [discovery, jwksUrl, spiffeBundleUrl, issuerCa, maxStaleness].some((value) => value !== undefined)
 }
 
@@ -99,32 +97,4 @@ async function readKeys(file: string): Promise<string> {
   const document = await readJwks(file)
   if (Array.isArray(document?.keys)) return JSON.stringify(document)
   throw new Error(`${file} is no JWK set (RFC 7517): it must be JSON with "keys"`)
-}
-
-/** The keys of an issuer: those that are given, or those that the process of the server that answered has fetched. */
-export function knownKeys({ keys, fetchedKeys }: TrustedIssuer): readonly IssuerKey[] {
-  if (keys?.source.case === 'jwks') return parseIssuerKeys(keys.source.value)
-  const published = parsePublishedKeys(fetchedKeys?.jwks ?? '', 'jwks')
-  return typeof published === 'string' ? [] : published
-}
-
-/** The `kid` of each key, or what stands for it. */
-export function keyIdsOf(issuer: TrustedIssuer): string {
-  return (
-    knownKeys(issuer)
-      .map(({ kid }) => kid ?? '(without kid)')
-      .join(' ') || '-'
-  )
-}
-
-/** How fetching goes, as a sentence; empty for keys that are given. */
-export function describeFetches(issuer: TrustedIssuer): string {
-  const { fetchedKeys } = issuer
-  if (fetchedKeys === undefined) return ''
-  const { fetchDate, failure, failureDate } = fetchedKeys
-  const last =
-    fetchDate === undefined
-      ? 'its keys have not been fetched yet'
-      : `its keys (${keyIdsOf(issuer)}) were fetched ${ageOf(fetchDate)} ago`
-  return failure === '' ? last : `${last}; the last fetch failed ${ageOf(failureDate)} ago: ${failure}`
 }

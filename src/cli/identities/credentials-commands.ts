@@ -5,19 +5,15 @@ import { hash, X509Certificate } from 'node:crypto'
 import { resolve } from 'node:path'
 import { create } from '@bufbuild/protobuf'
 import { type Timestamp, timestampFromDate } from '@bufbuild/protobuf/wkt'
-import { InvalidArgumentError } from 'commander'
 import type { CertificateMatch } from '../../../gen/iam/user/v2/client_certificate_pb.js'
 import { ClientCertificateService } from '../../../gen/iam/user/v2/client_certificate_service_pb.js'
-import type { ClientSecret, UserKey } from '../../../gen/iam/user/v2/service_user_pb.js'
 import { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
-import { isUuid } from '../../domain/identifiers.ts'
 import { publicMembersOf } from '../../domain/keys/jwk-members.ts'
 import { call, group, list } from '../commands.ts'
-import { type Jwk, keysIn, objectIn, readCertificates, readJwks } from '../files.ts'
-import { alternatives, type Chosen, option, UsageError } from '../options.ts'
-import { formatFields } from '../output.ts'
+import { type Jwk, keysIn, readCertificates, readJwks } from '../files.ts'
+import { alternatives, type Chosen, expirationFrom, expiresOption, option, UsageError } from '../options.ts'
 import { endpointsOf, fileTarget, generateInto } from '../secret-targets.ts'
-import { ageOf, expirationFrom, expiresOption, formatMoment, isPast, timeLeft } from '../times.ts'
+import { formatMoment } from '../times.ts'
 import { USER } from './references.ts'
 
 const { method: Methods } = ServiceUserService
@@ -31,39 +27,22 @@ export const secretsCommand = group('secrets', '', [
       out: option('--out <file>', 'write a credentials file instead of printing the secret; it must not exist yet'),
     },
     request: ({ userId }, { options }) => ({ userId, ...expirationFrom(options) }),
-    async around({ send }, { userId }, { api, options }) {
-      const { out } = options
-      if (out === undefined) return await send()
-      const target = fileTarget(resolve(out))
+    async send(request, _, { api, options }) {
+      if (options.out === undefined) return await api.call(Methods.generateClientSecret, request)
+      const out = resolve(options.out)
+      const target = fileTarget(out)
       if ((await target.look()) === 'taken')
-        throw new Error(`${resolve(out)} is there already: nothing was generated; name a new file`)
-      const endpoints = await endpointsOf(api.target)
-      const response = await generateInto(target, api, { request: { userId, ...expirationFrom(options) }, endpoints })
+        throw new Error(`${out} is there already: nothing was generated; name a new file`)
+      const response = await generateInto(target, api, { request, endpoints: await endpointsOf(api.target) })
       // The secret is only in the file.
       return create(Methods.generateClientSecret.output, { ...response, clientSecret: '' })
     },
-    text({ clientId, clientSecret, secret }, _, { options: { out } }) {
-      const fields = formatFields([
-        ['client ID', clientId],
-        ...(out === undefined ? ([['client secret', clientSecret]] as const) : []),
-        ['secret id', secret?.secretId ?? ''],
-        ['expires', secret?.expirationDate === undefined ? 'never' : formatMoment(secret.expirationDate)],
-        ...(out === undefined ? [] : ([['written to', out]] as const)),
-      ])
-      return out === undefined ? `${fields}\nThe secret is not shown again.` : fields
-    },
+    text: 'fields',
   }),
   list(Methods.listClientSecrets, 'secrets', {
     description: 'List the secrets of a user without the secrets, oldest first.',
     takes: { userId: USER },
-    heading: ['SECRET ID', 'STATE', 'AGE', 'ENDS IN', 'LAST USE'],
-    row: (secret) => [
-      secret.secretId,
-      stateOf(secret),
-      ageOf(secret.creationDate),
-      stateOf(secret) === 'live' ? timeLeft(secret.expirationDate) : '-',
-      ageOf(secret.lastUseDate) || 'never',
-    ],
+    columns: ['secretId', 'expirationDate', 'deactivationDate', 'lastUseDate'],
   }),
   call('deactivate', Methods.deactivateClientSecret, {
     description: 'Stop a secret from working, for ever. It stays in the list.',
@@ -77,11 +56,6 @@ export const secretsCommand = group('secrets', '', [
   }),
 ])
 
-function stateOf({ deactivationDate, expirationDate }: ClientSecret): 'live' | 'deactivated' | 'expired' {
-  if (deactivationDate !== undefined) return 'deactivated'
-  return expirationDate !== undefined && isPast(expirationDate) ? 'expired' : 'live'
-}
-
 export const userKeysCommand = group('keys', 'Public keys of a user, for private_key_jwt (RFC 7523).', [
   call('add', Methods.addUserKey, {
     description: 'Add a public key. The private key stays where it is.',
@@ -91,13 +65,12 @@ export const userKeysCommand = group('keys', 'Public keys of a user, for private
     },
     options: { expires: expiresOption() },
     request: (key, { options }) => ({ ...key, ...expirationFrom(options) }),
-    text: ({ keys }) => keys.map((key) => `added ${key.keyId} (${kindOf(key)})`).join('\n'),
+    text: ({ keys }) => keys.map(({ keyId }) => `added ${keyId}`).join('\n'),
   }),
   list(Methods.listUserKeys, 'keys', {
     description: 'List the public keys of a user, oldest first.',
     takes: { userId: USER },
-    heading: ['KEY ID', 'KIND', 'AGE', 'ENDS IN'],
-    row: (key) => [key.keyId, kindOf(key), ageOf(key.creationDate), timeLeft(key.expirationDate)],
+    columns: ['keyId', 'creationDate', 'expirationDate'],
   }),
   call('remove', Methods.removeUserKey, {
     description: 'Remove a public key. Assertions that it signed are refused.',
@@ -112,20 +85,12 @@ export const userTokensCommand = group('tokens', "Personal access tokens of a us
     takes: { userId: USER },
     options: { expires: expiresOption().makeOptionMandatory() },
     request: (user, { options }) => ({ ...user, ...expirationFrom(options) }),
-    text: ({ token, personalAccessToken }, _, { options }) => {
-      const fields = formatFields([
-        ['token', token],
-        ['token id', personalAccessToken?.tokenId ?? ''],
-        ['expires', formatMoment(personalAccessToken?.expirationDate ?? options.expires)],
-      ])
-      return `${fields}\nThe token is not shown again.`
-    },
+    text: 'fields',
   }),
   list(Methods.listPersonalAccessTokens, 'personalAccessTokens', {
     description: 'List the personal access tokens of a user without the tokens, oldest first.',
     takes: { userId: USER },
-    heading: ['TOKEN ID', 'AGE', 'ENDS IN'],
-    row: ({ tokenId, creationDate, expirationDate }) => [tokenId, ageOf(creationDate), timeLeft(expirationDate)],
+    columns: ['tokenId', 'creationDate', 'expirationDate'],
   }),
   call('revoke', Methods.revokePersonalAccessToken, {
     description: 'Revoke a personal access token at once.',
@@ -143,24 +108,11 @@ async function readPublicJwk(file: string): Promise<string> {
   throw new Error(`${file} is neither a JWK nor a JWK set (RFC 7517): it must be JSON with a "kty"`)
 }
 
-/** The curve or the type of a key that the API returned. */
-function kindOf({ publicJwk }: UserKey): string {
-  const { crv, kty = 'unknown' } = objectIn(publicJwk) ?? {}
-  return String(crv ?? kty)
-}
-
 function isJwk({ kty }: Jwk): boolean {
   return typeof kty === 'string'
 }
 
 type Match = CertificateMatch['match']
-
-const LABELS: Readonly<Record<NonNullable<Match['case']>, string>> = {
-  subjectDn: 'subject',
-  sanDns: 'dns',
-  sanUri: 'uri',
-  thumbprint: 'sha256',
-}
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/
 
@@ -195,30 +147,19 @@ export const userCertificatesCommand = group(
     list(Certificates.listClientCertificates, 'certificates', {
       description: 'List the client certificates of a user, oldest first.',
       takes: { userId: USER },
-      heading: ['CERTIFICATE ID', 'MATCH', 'AGE', 'ENDS IN'],
-      row: ({ certificateId, match, creationDate, expirationDate }) => [
-        certificateId,
-        describe(match?.match),
-        ageOf(creationDate),
-        timeLeft(expirationDate),
-      ],
+      columns: ['certificateId', 'match', 'expirationDate'],
     }),
     call('remove', Certificates.removeClientCertificate, {
       description: 'Remove a client certificate. The user no longer authenticates with it.',
       takes: {
         userId: USER,
-        certificateId: { description: 'id of the client certificate', check: assertCertificateId },
+        certificateId: { description: 'id of the client certificate' },
       },
       question: ({ certificateId }) =>
         `Remove the client certificate ${certificateId}? The user no longer authenticates with it.`,
     }),
   ],
 )
-
-function assertCertificateId(text: string): void {
-  if (!isUuid(text))
-    throw new InvalidArgumentError('Name a client certificate by its id; "keyturn users certificates list" prints it.')
-}
 
 /** What a certificate must match, and its end if it is the certificate itself. */
 async function matchOf({
@@ -250,8 +191,4 @@ function parse(pem: string, file: string): X509Certificate {
   } catch (cause) {
     throw new Error(`${file} has no certificate in PEM`, { cause })
   }
-}
-
-function describe(match: Match | undefined): string {
-  return match?.case === undefined ? '' : `${LABELS[match.case]}:${match.value}`
 }

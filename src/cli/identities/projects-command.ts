@@ -6,7 +6,6 @@ import { ProjectMemberRole } from '../../../gen/iam/project/v2/project_pb.js'
 import { ProjectService } from '../../../gen/iam/project/v2/project_service_pb.js'
 import { call, type Declaration, group, list } from '../commands.ts'
 import { enumNames, option } from '../options.ts'
-import { ageOf } from '../times.ts'
 import { PROJECT, USER } from './references.ts'
 
 const { method: Methods } = ProjectService
@@ -23,24 +22,21 @@ function names<Input extends DescMessage, Output extends DescMessage>(
 ): Declaration {
   const takes = { projectId: PROJECT, [kind]: {} }
   const one = kind === 'audience' ? 'an audience' : `a ${kind}`
-  const others = (verb: string) => (kind === 'audience' ? '' : ` and from everybody who ${verb} it`)
+  const others = kind === 'audience' ? '' : ' and from everybody who has it'
   return group(`${kind}s`, description, [
     list(...methods.listing, {
       description: `List the ${kind}s of a project by name.`,
       takes: { projectId: PROJECT },
-      heading: [kind.toUpperCase()],
-      row: String,
     }),
     call('add', methods.add, {
       description: `Add ${one} to a project. Adding one that is there changes nothing.`,
       takes,
-      text: (_, __, { texts }) => `${texts.projectId} has the ${kind} ${texts[kind]}`,
+      text: (_, __, { texts }) => `added the ${kind} ${texts[kind]}`,
     }),
     call('remove', methods.remove, {
-      description: `Remove ${one} from a project${others('has')}.`,
+      description: `Remove ${one} from a project${others}.`,
       takes,
-      question: (_, { texts }) => `Remove the ${kind} ${texts[kind]} from ${texts.projectId}${others('has')}?`,
-      text: (_, __, { texts }) => `removed the ${kind} ${texts[kind]} from ${texts.projectId}${others('had')}`,
+      question: (_, { texts }) => `Remove the ${kind} ${texts[kind]} from ${texts.projectId}${others}?`,
     }),
   ])
 }
@@ -49,8 +45,7 @@ const MEMBERS = group('members', "Users with a role over a project in Keyturn's 
   list(Methods.listProjectMembers, 'members', {
     description: 'List the members of a project by user id.',
     takes: { projectId: PROJECT },
-    heading: ['USER ID', 'NAME', 'ROLE'],
-    row: ({ userId, name, role }) => [userId, name, ProjectMemberRole[role] ?? `unknown (${role})`],
+    columns: ['userId', 'name', 'role'],
   }),
   call('set', Methods.setProjectMember, {
     description: 'Give a user a role over a project, instead of the one that it had.',
@@ -61,20 +56,18 @@ const MEMBERS = group('members', "Users with a role over a project in Keyturn's 
         .default('PROJECT_OWNER'),
     },
     request: (ids, { options }) => ({ ...ids, role: ProjectMemberRole[options.role] }),
-    text: ({ member }, _, { options, texts }) => `${member?.name} is ${options.role} of ${texts.projectId}`,
+    text: 'fields',
   }),
   call('remove', Methods.removeProjectMember, {
     description: 'Take the role over a project away from a user.',
     takes: { projectId: PROJECT, userId: USER },
-    text: (_, { userId }, { texts }) => `${userId} is no member of ${texts.projectId}`,
   }),
 ])
 
 export const projectsCommand = group('projects', '', [
   list(Methods.listProjects, 'projects', {
     description: 'List all projects by name.',
-    heading: ['PROJECT ID', 'NAME', 'AGE'],
-    row: ({ projectId, name, creationDate }) => [projectId, name, ageOf(creationDate)],
+    columns: ['projectId', 'name', 'creationDate'],
   }),
   call('create', Methods.createProject, {
     description: 'Create a project. Its id is an audience that its services may expect in a token.',
@@ -85,8 +78,7 @@ export const projectsCommand = group('projects', '', [
     description: 'Rename a project. The client IDs of its users change with it, at once.',
     takes: { projectId: PROJECT, name: { description: 'the new name' } },
     request: (change) => ({ ...change, updateMask: { paths: ['name'] } }),
-    text: (_, { name }, { texts }) =>
-      `renamed ${texts.projectId} to ${name}: the client IDs of its users now end in @${name}`,
+    text: (_, { name }) => `renamed: the client IDs of its users now end in @${name}`,
   }),
   call('roles-claim', Methods.updateProject, {
     description: 'Put the roles of the user in the project into tokens for it as the claim "roles" too, or not.',
@@ -96,7 +88,7 @@ export const projectsCommand = group('projects', '', [
       rolesClaim: state === 'on',
       updateMask: { paths: ['roles_claim'] },
     }),
-    text: (_, { switch: state }, { texts }) => `the claim roles is ${state} for ${texts.projectId}`,
+    text: 'fields',
   }),
   call('delete', Methods.deleteProject, {
     description: 'Delete a project that has no users, and take its roles away from everybody.',

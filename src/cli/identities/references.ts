@@ -12,14 +12,14 @@ import type { Parameter } from '../commands.ts'
 
 interface Named<Item> {
   readonly nameAndId: (item: Item) => readonly [name: string, id: string]
-  readonly hint: string
+  readonly lister: string
 }
 
-/** An argument that names a resource. An id is not checked: the call that uses it refuses an unknown one. */
+/** An argument that names a resource, which a command of the name lists. An id is not checked: the call that uses it refuses an unknown one. */
 export function named<Input extends DescMessage, Output extends DescMessage, Items extends keyof MessageShape<Output>>(
   kind: string,
   [method, items]: readonly [DescMethodUnary<Input, Output>, Items],
-  { nameAndId, hint }: Named<ItemOf<MessageShape<Output>[Items]>>,
+  { nameAndId, lister }: Named<ItemOf<MessageShape<Output>[Items]>>,
 ) {
   return {
     placeholder: kind.slice(kind.lastIndexOf(' ') + 1),
@@ -30,14 +30,14 @@ export function named<Input extends DescMessage, Output extends DescMessage, Ite
         const [name, id] = nameAndId(item)
         if (name === text) return id
       }
-      throw new Error(`there is no ${kind} ${JSON.stringify(text)}: ${hint}`)
+      throw new Error(`there is no ${kind} ${JSON.stringify(text)}: "keyturn ${lister}" prints those that exist`)
     },
   } satisfies Parameter
 }
 
 export const PROJECT = named('project', [ProjectService.method.listProjects, 'projects'], {
   nameAndId: ({ name, projectId }) => [name, projectId],
-  hint: '"keyturn projects list" prints those that exist',
+  lister: 'projects list',
 })
 
 export const USER = {
@@ -81,17 +81,14 @@ export async function resolveUser(api: Api, reference: UserReference): Promise<s
   const projectId = project === undefined ? '' : await PROJECT.resolve(project, api)
   const request = { projectId, search: name }
   const found = await api.all(ServiceUserService.method.listServiceUsers, 'serviceUsers', request)
-  const [user, ...others] = found.filter((each) => each.name === name)
-  const quoted = JSON.stringify(name)
-  if (user === undefined) {
-    throw new Error(
-      project === undefined
-        ? `there is no service user ${quoted}: "keyturn users list --search ${name}" prints those that are like it`
-        : `there is no service user ${quoted} in the project ${project}: "keyturn users list --project ${project}" prints those that exist`,
-    )
-  }
-  if (others.length === 0) return user.userId
-  const of = project === undefined ? '' : ` of the project ${project}`
-  const ids = [user, ...others].map(({ clientId }) => clientId).join(' or ')
-  throw new Error(`${others.length + 1} service users${of} have the name ${quoted}: use the client ID, ${ids}`)
+  const fitting = found.filter((each) => each.name === name)
+  const [user, ...others] = fitting
+  if (user !== undefined && others.length === 0) return user.userId
+  const where = project === undefined ? '' : ` in the project ${project}`
+  const ids = fitting.map(({ clientId }) => clientId)
+  throw new Error(
+    user === undefined
+      ? `there is no service user ${JSON.stringify(name)}${where}: "keyturn users list" prints those that exist`
+      : `${ids.length} service users${where} have the name ${JSON.stringify(name)}: use the client ID, ${ids.join(' or ')}`,
+  )
 }

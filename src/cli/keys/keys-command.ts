@@ -1,93 +1,108 @@
 /**
- * `keyturn keys`: the keys that sign tokens.
+ * `keyturn keys`: the keys that sign tokens, and the policy of their automatic rotation.
  */
-import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt'
-import { InstanceService } from '../../../gen/iam/instance/v2/instance_service_pb.js'
-import { type RotationStep, RotationStepKind } from '../../../gen/iam/webkey/v2/rotation_pb.js'
-import { type WebKey, WebKeyState } from '../../../gen/iam/webkey/v2/web_key_pb.js'
+import { timestampDate } from '@bufbuild/protobuf/wkt'
+import { WebKeyState } from '../../../gen/iam/webkey/v2/web_key_pb.js'
 import { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { earlyActivationWarning } from '../../domain/keys/publication.ts'
-import type { Api } from '../api.ts'
-import { call, group } from '../commands.ts'
-import { confirm } from '../confirm.ts'
-import { flag, option, wholeNumber, yesOption } from '../options.ts'
+import { call, type Declaration, group, list, namedFields } from '../commands.ts'
+import { type Chosen, durationOption, flag, option, UsageError, wholeNumber } from '../options.ts'
 import { printWarnings } from '../output.ts'
-import { ageOf, formatMoment, timeLeft } from '../times.ts'
-import { assertOptionsOfKind, confirmAlgorithm, KIND_OPTIONS, KINDS, type Kind, keyKindOf } from './key-kind.ts'
-import { keyPolicyCommand } from './keys-policy-command.ts'
+import { formatMoment } from '../times.ts'
+import { algorithmQuestion, assertOptionsOfKind, KIND_OPTIONS, KINDS, type Kind, keyKindOf } from './key-kind.ts'
 import { rotateCommand } from './keys-rotate-command.ts'
-
-/** What a step does: to its key, in the column NEXT, and as the schedule says it. */
-const STEPS: Record<RotationStepKind, readonly [effect: string, step: string]> = {
-  [RotationStepKind.UNSPECIFIED]: ['unknown', 'unknown'],
-  [RotationStepKind.CREATE]: ['created', 'a key is created and published'],
-  [RotationStepKind.ACTIVATE]: ['signs', 'signs all new tokens'],
-  [RotationStepKind.DESTROY_PRIVATE_KEY]: ['private key destroyed', 'its private key is destroyed'],
-  [RotationStepKind.DELETE]: ['deleted', 'is deleted'],
-}
-
-/** How many steps of the schedule are read for the column NEXT. */
-const STEPS_READ = 100
 
 const STATES_WITH_REVOKED = [WebKeyState.INITIAL, WebKeyState.ACTIVE, WebKeyState.INACTIVE, WebKeyState.REVOKED]
 
 const { method: Methods } = WebKeyService
 
-/** The greatest lifetime of a token that a server can be configured with, in seconds. */
-const GREATEST_LIFETIME = 86_400
+type Switch = 'on' | 'off' | undefined
+
+const SHOW_POLICY = call('show', Methods.getRotationPolicy, {
+  description: 'Print the rotation policy.',
+  text: 'fields',
+})
+
+const POLICY_OPTIONS = {
+  rotation: option<Switch>('--rotation <switch>', 'whether keys rotate by themselves').choices(['on', 'off']),
+  kind: option<Kind | undefined>('--kind <kind>', 'kind of key, with the options below').choices(KINDS),
+  ...KIND_OPTIONS,
+  interval: durationOption('--interval', 'how long a key signs'),
+  publishAhead: durationOption('--publish-ahead', 'how long before it signs a key is published'),
+  retention: durationOption('--retention', 'how long after it has signed a key is published'),
+  rollbackWindow: durationOption('--rollback-window', 'how long after it has signed a key can be activated again'),
+  standby: option<Switch>('--standby <switch>', 'whether the next key is always published').choices(['on', 'off']),
+}
+
+const SET_POLICY = call('set', Methods.updateRotationPolicy, {
+  description: 'Change the rotation policy: only what is named.',
+  options: POLICY_OPTIONS,
+  check(options) {
+    assertOptionsOfKind(options.kind, options)
+    if (policyFrom(options).updateMask.paths.length === 0) throw new UsageError('name what to change')
+  },
+  request(_, { options }) {
+    const { fields: policy, updateMask } = policyFrom(options)
+    return { policy, updateMask }
+  },
+  question: (_, { api, options }) => options.kind && algorithmQuestion(api, options.kind, options),
+  text: 'fields',
+})
+
+function policyFrom(options: Chosen<typeof POLICY_OPTIONS>) {
+  const { rotation, kind, interval, publishAhead, retention, rollbackWindow, standby } = options
+  const time = (seconds: bigint | undefined) => (seconds === undefined ? undefined : { seconds })
+  return namedFields({
+    enabled: rotation && rotation === 'on',
+    config: kind && keyKindOf(kind, options).config,
+    rotationInterval: time(interval),
+    publishAhead: time(publishAhead),
+    retention: time(retention),
+    rollbackWindow: time(rollbackWindow),
+    keepStandby: standby && standby === 'on',
+  })
+}
+
+const POLICY: Declaration = (io) =>
+  group(
+    'policy',
+    'Show or change how keys rotate by themselves.',
+    [],
+  )(io)
+    .addCommand(SHOW_POLICY(io), { isDefault: true })
+    .addCommand(SET_POLICY(io))
 
 export const keysCommand = group('keys', '', [
-  call('list', Methods.listWebKeys, {
-    description: 'List all keys, oldest first, and what happens to each next.',
+  list(Methods.listWebKeys, 'webKeys', {
+    description: 'List all keys, oldest first. What happens to each next is in "keyturn keys schedule".',
     options: { revoked: flag('--revoked', 'also list revoked keys') },
     request: (_, { options }) => ({ states: options.revoked === true ? STATES_WITH_REVOKED : [] }),
-    async text({ webKeys }, _, { api }) {
-      const { steps } = await api.call(Methods.getRotationSchedule, { count: STEPS_READ })
-      const rows = webKeys.map((key) => [
-        key.keyId,
-        key.algorithm,
-        WebKeyState[key.state].toLowerCase(),
-        ageOf(key.creationDate),
-        nextOf(key, steps),
-      ])
-      return { heading: ['KEY ID', 'ALGORITHM', 'STATE', 'AGE', 'NEXT'], rows }
-    },
+    columns: ['keyId', 'algorithm', 'state', 'creationDate'],
   }),
   call('create', Methods.createWebKey, {
     description: 'Create a key. It is published at once and signs when it is activated.',
     takes: { kind: { description: 'kind of key', choices: KINDS, fallback: 'rsa' } },
     options: KIND_OPTIONS,
-    check: (_, { kind }, command) => assertOptionsOfKind(command, kind as Kind),
+    check: (options, { kind }) => assertOptionsOfKind(kind, options),
     request: ({ kind }, { options }) => ({ config: keyKindOf(kind, options).config }),
-    around: async ({ send }, { kind }, called) => await send(await confirmAlgorithm(kind, called, 'Create the key?')),
+    question: ({ kind }, { api, options }) => algorithmQuestion(api, kind, options),
     text: ({ webKey }) => `created ${webKey?.keyId} (${webKey?.algorithm}), initial`,
   }),
   call('activate', Methods.activateWebKey, {
     description: 'Make a key sign all new tokens. The key that was active becomes inactive.',
     takes: { keyId: {} },
-    async around({ send }, _, { io }) {
-      const response = await send()
+    async send(request, _, { io, api }) {
+      const response = await api.call(Methods.activateWebKey, request)
       const { knownFrom } = response
       if (knownFrom !== undefined) printWarnings(io, [earlyActivationWarning(timestampDate(knownFrom))])
       return response
     },
-    text: ({ webKey }) => `activated ${webKey?.keyId}: it signs all new tokens`,
+    text: (_, { keyId }) => `activated ${keyId}: it signs all new tokens`,
   }),
   call('delete', Methods.deleteWebKey, {
     description: 'Delete an inactive key. Tokens that it signed stop being valid.',
     takes: { keyId: {} },
-    options: { yes: yesOption() },
-    async around({ send }, { keyId }, { io, api, options }) {
-      const until = await tokensLiveUntil(api, keyId)
-      if (until !== undefined && until.getTime() > Date.now()) {
-        const moment = formatMoment(timestampFromDate(until))
-        printWarnings(io, [
-          `tokens that the key signed may be in use until ${moment}: without it verifiers refuse them`,
-        ])
-      }
-      await confirm(io, options, `Delete the key ${keyId}?`)
-      return await send()
-    },
+    question: ({ keyId }) => `Delete the key ${keyId}? Tokens that it signed, which may be in use, are refused then.`,
   }),
   rotateCommand,
   call('revoke', Methods.revokeWebKey, {
@@ -103,43 +118,14 @@ export const keysCommand = group('keys', '', [
           : [`Verifiers that have copied the key set may accept them until ${formatMoment(trustedUntil)}.`]),
       ].join('\n'),
   }),
-  call('schedule', Methods.getRotationSchedule, {
-    description: 'Print the scheduled steps of the rotation.',
+  list(Methods.getRotationSchedule, 'steps', {
+    name: 'schedule',
+    description: 'Print the scheduled steps of the rotation. Without any, nothing happens by itself.',
     options: {
       count: option<number>('--count <n>', 'how many steps, 1 to 100').argParser(wholeNumber(1, 100)).default(10),
     },
     request: (_, { options: { count } }) => ({ count }),
-    text({ steps }) {
-      if (steps.length === 0) return 'Nothing happens by itself: rotation is off, or there is no room for another key.'
-      const rows = steps.map(({ date, kind, keyId }) => [
-        formatMoment(date),
-        timeLeft(date),
-        STEPS[kind][1],
-        keyId === '' ? 'to be created' : keyId,
-      ])
-      return { heading: ['WHEN', 'IN', 'WHAT', 'KEY ID'], rows }
-    },
+    columns: ['date', 'kind', 'keyId'],
   }),
-  keyPolicyCommand,
+  POLICY,
 ])
-
-/** When the last token expires that the key has signed. Undefined if it has signed none, signs now, or does not exist. */
-async function tokensLiveUntil(api: Api, keyId: string): Promise<Date | undefined> {
-  const { webKey } = await api.call(Methods.getWebKey, { keyId }).catch(() => ({ webKey: undefined }))
-  if (webKey?.deactivationDate === undefined || webKey.revocationDate !== undefined) return undefined
-  const { instance } = await api.call(InstanceService.method.getInstance, {}).catch(() => ({ instance: undefined }))
-  const lifetime = instance?.settings.find(({ name }) => name === 'KEYTURN_TOKEN_LIFETIME')?.value
-  return new Date(timestampDate(webKey.deactivationDate).getTime() + (Number(lifetime) || GREATEST_LIFETIME) * 1000)
-}
-
-/** The next step for a key. For the active key it is the activation of another one. */
-function nextOf(key: WebKey, steps: readonly RotationStep[]): string {
-  const isActive = key.state === WebKeyState.ACTIVE
-  const step = isActive
-    ? steps.find(({ kind }) => kind === RotationStepKind.ACTIVATE)
-    : steps.find(({ keyId }) => keyId === key.keyId)
-  if (step === undefined) return ''
-  const what = isActive ? 'replaced' : STEPS[step.kind][0]
-  const left = timeLeft(step.date)
-  return left === '-' ? `${what} now` : `${what} in ${left}`
-}

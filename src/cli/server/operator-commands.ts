@@ -6,7 +6,6 @@ import type { Config } from '../../config/config.ts'
 import type { SealedKey } from '../../domain/keys/sealed-keys.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import type { masterKeyStatus, rotateMasterKeys } from '../../server/maintenance/reseal.ts'
-import { namingCommands } from '../command-name.ts'
 import type { Io } from '../io.ts'
 import { parseUrl } from '../options.ts'
 import { formatTable, type OutputOptions, printResult, withOutputOptions } from '../output.ts'
@@ -133,7 +132,7 @@ export function masterKeyCommand(io: Io): Command {
           'master key of every server, and run this again before you remove another one\n',
       )
     }
-    return namingCommands(describeRotation(rotated).join('\n'), io)
+    return describeRotation(rotated).join('\n')
   })
   const status = masterKey
     .command('status')

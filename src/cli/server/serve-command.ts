@@ -6,7 +6,6 @@ import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import type { StopOptions } from '../../server/server.ts'
 import type { ServerLog } from '../../telemetry/log/log.ts'
-import { commandName } from '../command-name.ts'
 import { describeFailure, exitCodeOf } from '../failure.ts'
 import type { Io } from '../io.ts'
 import { configFrom, withSettingFlags } from './setting-flags.ts'
@@ -116,7 +115,10 @@ function announce(io: Io, { listenUrl, baseUrl, initialised }: Serving, config: 
         ? `The administrator's credentials were written to ${file}. Keep that file safe.`
         : `The administrator has the credentials in ${file}.`
     const before = `The instance was set up before; its credentials file is ${file} unless it was moved.`
-    lines.push(initialised ? written : before, `Next: ${commandName(io)} keys list --credentials ${file}`)
+    lines.push(
+      initialised ? written : before,
+      `Next: ${io.env.npm_command === 'exec' ? 'npx ' : ''}keyturn keys list --credentials ${file}`,
+    )
     if (tls !== null)
       lines.push('If a private authority has issued the certificate of the server, add --ca with its file.')
   }

@@ -64,36 +64,3 @@ describe('what cannot be undone', () => {
     },
   )
 })
-
-describe('keyturn keys delete', () => {
-  it('warns about a key that signed until just now, and asks', async () => {
-    const { keyId } = await terminal.json<{ keyId: string }>('keys', 'list').then(active)
-    await terminal.run('keys', 'activate', await createdKey())
-    const warning = /^warning: tokens that the key signed may be in use until (\S+): without it verifiers refuse them\n/
-    const refused = await atTerminal(['keys', 'delete', keyId], ['n'])
-    expect(refused).toMatchObject({ code: 1, stdout: '' })
-    expect(refused.stderr.replace(warning, '')).toBe(`Delete the key ${keyId}? [y/N] keyturn: nothing was changed\n`)
-    const [, until = ''] = warning.exec(refused.stderr) ?? []
-    const { deactivationDate = '' } = await terminal
-      .json<Keys>('keys', 'list')
-      .then(({ webKeys }) => webKeys.find((key) => key.keyId === keyId)!)
-    // The lifetime of a token.
-    expect(Date.parse(until)).toBe(Math.floor(Date.parse(deactivationDate) / 1000) * 1000 + 3_600_000)
-    const { code, stderr } = await terminal.run('keys', 'delete', keyId)
-    expect(code).toBe(0)
-    expect(stderr.replace(warning, '')).toBe('')
-  })
-})
-
-interface Keys {
-  readonly webKeys: { keyId: string; state: string; deactivationDate?: string }[]
-}
-
-function active(keys: unknown): { keyId: string } {
-  return (keys as Keys).webKeys.find(({ state }) => state === 'WEB_KEY_STATE_ACTIVE')!
-}
-
-async function createdKey(): Promise<string> {
-  const { stdout } = await terminal.run('keys', 'create', '--json')
-  return (JSON.parse(stdout) as { webKey: { keyId: string } }).webKey.keyId
-}

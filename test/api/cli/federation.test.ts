@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { SignJWT } from 'jose'
-import { openTerminal, refuses, says, type Terminal, UUID } from '../../support/terminal.ts'
+import { MOMENT, openTerminal, refuses, says, type Terminal, UUID } from '../../support/terminal.ts'
 
 const ISSUER = 'https://token.actions.githubusercontent.com'
 const SUBJECT = 'repo:shop/web:environment:production'
@@ -84,10 +84,7 @@ describe('keyturn federation', () => {
     )
 
     const [, row = ''] = await terminal.lines('federation', 'identities', 'list', clientId)
-    expect(row).toMatch(new RegExp(`^${identityId}  ${UUID}  ${SUBJECT}  /repository=shop/web  \\d+s$`))
-    expect(await keyturn('identities', 'remove', clientId, 'nope')).toEqual(
-      refuses('"nope" is no id of a federated identity: "keyturn federation identities list" prints those of a user'),
-    )
+    expect(row).toMatch(new RegExp(`^${identityId}  ${UUID}  ${SUBJECT}  /repository:shop/web$`))
     expect(await keyturn('identities', 'remove', clientId, identityId)).toEqual(says(`removed ${identityId}`))
   })
 
@@ -101,13 +98,11 @@ describe('keyturn federation', () => {
     const { trustedIssuer } = await terminal.json<{ trustedIssuer: object }>('federation', 'issuers', 'show', issuer)
     expect(trustedIssuer).toMatchObject({ issuer, algorithms: ['ES256', 'RS256'], maxLifetimeSeconds: 300 })
     const lines = await terminal.lines('federation', 'issuers', 'list')
-    expect(lines[0]).toMatch(/^ISSUER ID {29}ISSUER +KEYS +MAX LIFETIME +AGE$/)
-    expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^${UUID}  ${issuer} +given +300s +\\d+s$`)))
+    expect(lines[0]).toMatch(/^ISSUER ID {29}ISSUER +MAX LIFETIME SECONDS +CREATION DATE$/)
+    expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^${UUID}  ${issuer} +300 +${MOMENT}$`)))
     expect(await keyturn('issuers', 'delete', issuer)).toEqual(says(`deleted ${issuer}`))
     expect(await keyturn('issuers', 'delete', issuer)).toEqual(
-      refuses(
-        `there is no trusted issuer "${issuer}": "keyturn federation issuers list" prints those that are trusted`,
-      ),
+      refuses(`there is no trusted issuer "${issuer}": "keyturn federation issuers list" prints those that exist`),
     )
   })
 

@@ -36,13 +36,7 @@ describe('--output', () => {
     const yaml = await keyturn(...args, '--output=yaml')
     expect(yaml).toMatchObject({ code: 0, stderr: '' })
     expect(parse(yaml.stdout)).toEqual(JSON.parse(json.stdout))
-    const [named, byDefault] = [await keyturn(...args, '--output', 'table'), await keyturn(...args)]
-    // A second may have passed between the two, and the column be wider.
-    const withoutAges = ({ stdout, ...rest }: typeof named) => ({
-      ...rest,
-      stdout: stdout.replace(/(\d+m )?\b\d+s\b/g, '').replace(/ +/g, ' '),
-    })
-    expect(withoutAges(named)).toEqual(withoutAges(byDefault))
+    expect(await keyturn(...args, '--output', 'table')).toEqual(await keyturn(...args))
   })
 })
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { openTerminal, refuses, says, type Terminal, tooLong, UUID } from '../../support/terminal.ts'
+import { MOMENT, openTerminal, refuses, says, type Terminal, tooLong, UUID } from '../../support/terminal.ts'
 
 let terminal: Terminal
 beforeAll(async () => {
@@ -33,11 +33,11 @@ describe('keyturn projects create and list', () => {
   it('lists projects by name, in a table that fits a terminal of 80 columns', async () => {
     await keyturn('create', 'archive')
     const lines = await terminal.lines('projects', 'list')
-    expect(lines[0]).toMatch(/^PROJECT ID {28}NAME +AGE$/)
+    expect(lines[0]).toMatch(/^PROJECT ID {28}NAME +CREATION DATE$/)
     expect(lines.slice(1)).toEqual([
-      expect.stringMatching(new RegExp(`^${UUID}  archive  (\\d+m )?\\d+s$`)),
-      expect.stringMatching(new RegExp(`^${UUID}  billing  (\\d+m )?\\d+s$`)),
-      expect.stringMatching(new RegExp(`^${UUID}  keyturn  (\\d+m )?\\d+s$`)),
+      expect.stringMatching(new RegExp(`^${UUID}  archive  ${MOMENT}$`)),
+      expect.stringMatching(new RegExp(`^${UUID}  billing  ${MOMENT}$`)),
+      expect.stringMatching(new RegExp(`^${UUID}  keyturn  ${MOMENT}$`)),
     ])
     expect(tooLong(lines)).toBeUndefined()
   })
@@ -48,10 +48,10 @@ describe('keyturn projects rename and delete', () => {
     await keyturn('create', 'first')
     const projectId = await idOf('first')
     expect(await keyturn('rename', 'first', 'second')).toEqual(
-      says('renamed first to second: the client IDs of its users now end in @second'),
+      says('renamed: the client IDs of its users now end in @second'),
     )
     expect(await keyturn('rename', projectId, 'third')).toEqual(
-      says(`renamed ${projectId} to third: the client IDs of its users now end in @third`),
+      says('renamed: the client IDs of its users now end in @third'),
     )
     expect(await idOf('third')).toBe(projectId)
     expect(await keyturn('delete', 'third')).toEqual(says('deleted third'))
@@ -61,9 +61,9 @@ describe('keyturn projects rename and delete', () => {
   it('puts roles into the claim roles of tokens, or not', async () => {
     await keyturn('create', 'claimed')
     const isOn = async () => (await projectsOfTheApi()).find(({ name }) => name === 'claimed')?.rolesClaim
-    expect(await keyturn('roles-claim', 'claimed', 'on')).toEqual(says('the claim roles is on for claimed'))
+    expect((await keyturn('roles-claim', 'claimed', 'on')).stdout).toMatch(/^roles claim +true$/m)
     expect(await isOn()).toBe(true)
-    expect(await keyturn('roles-claim', 'claimed', 'off')).toEqual(says('the claim roles is off for claimed'))
+    await keyturn('roles-claim', 'claimed', 'off')
     await keyturn('delete', 'claimed')
   })
 
@@ -80,18 +80,16 @@ describe('keyturn projects rename and delete', () => {
 })
 
 describe.each([
-  ['roles', 'role', 'reader', 'writer', ' and from everybody who had it'],
-  ['scopes', 'scope', 'invoices:read', 'invoices:write', ' and from everybody who had it'],
-  ['audiences', 'audience', 'https://billing.example', 'urn:billing', ''],
-])('keyturn projects %s', (group, noun, first, second, lost) => {
+  ['roles', 'role', 'reader', 'writer'],
+  ['scopes', 'scope', 'invoices:read', 'invoices:write'],
+  ['audiences', 'audience', 'https://billing.example', 'urn:billing'],
+])('keyturn projects %s', (group, noun, first, second) => {
   it('adds, lists and removes', async () => {
-    expect(await keyturn(group, 'add', 'billing', second)).toEqual(says(`billing has the ${noun} ${second}`))
-    expect(await keyturn(group, 'add', 'billing', first)).toEqual(says(`billing has the ${noun} ${first}`))
+    expect(await keyturn(group, 'add', 'billing', second)).toEqual(says(`added the ${noun} ${second}`))
+    expect(await keyturn(group, 'add', 'billing', first)).toEqual(says(`added the ${noun} ${first}`))
     expect(await keyturn(group, 'add', await idOf('billing'), first)).toMatchObject({ code: 0 })
-    expect(await terminal.lines('projects', group, 'list', 'billing')).toEqual([noun.toUpperCase(), first, second])
-    expect(await keyturn(group, 'remove', 'billing', first)).toEqual(
-      says(`removed the ${noun} ${first} from billing${lost}`),
-    )
+    expect(await terminal.lines('projects', group, 'list', 'billing')).toEqual([group.toUpperCase(), first, second])
+    expect(await keyturn(group, 'remove', 'billing', first)).toEqual(says(`removed ${first}`))
     expect(await terminal.json('projects', group, 'list', 'billing')).toEqual({ [group]: [second] })
   })
 })

@@ -22,10 +22,10 @@ afterAll(() => terminal?.close())
 
 describe('a user', () => {
   it('goes by name@project wherever its id does', async () => {
-    expect((await terminal.lines('users', 'show', 'checkout@shop'))[0]).toBe(`client ID           ${clientId}`)
-    expect((await terminal.lines('users', 'show', 'a b@c@shop'))[1]).toBe('name                a b@c')
-    expect(await terminal.run('users', 'disable', 'checkout@shop')).toEqual(says(`disabled ${clientId}`))
-    expect(await terminal.run('users', 'enable', 'checkout@shop')).toEqual(says(`enabled ${clientId}`))
+    expect((await terminal.lines('users', 'show', 'checkout@shop'))[1]).toMatch(new RegExp(` ${clientId}$`))
+    expect((await terminal.lines('users', 'show', 'a b@c@shop'))[2]).toMatch(/^name +a b@c$/)
+    expect(await terminal.run('users', 'disable', 'checkout@shop')).toEqual(says('disabled checkout@shop'))
+    expect(await terminal.run('users', 'enable', 'checkout@shop')).toEqual(says('enabled checkout@shop'))
     expect(await terminal.run('users', 'client-credentials', 'checkout@shop', 'on')).toMatchObject({ code: 0 })
     expect(await terminal.run('users', 'grant', 'checkout@shop', '--scope', 'orders:read')).toMatchObject({ code: 0 })
     expect(await terminal.run('users', 'revoke', 'checkout@shop', '--scope', 'orders:read')).toMatchObject({ code: 0 })
@@ -52,15 +52,13 @@ describe('a user', () => {
     expect(await audited('--resource', `users/checkout@shop/secrets/${secretId}`)).toHaveLength(3)
     expect(await audited('--actor', 'checkout@shop')).toBeUndefined()
 
-    expect(await terminal.run('users', 'rename', 'checkout@shop', 'till')).toEqual(says(`renamed ${clientId} to till`))
-    expect(await terminal.run('users', 'delete', 'till@shop')).toEqual(says(`deleted ${userId}`))
+    expect(await terminal.run('users', 'rename', 'checkout@shop', 'till')).toMatchObject({ code: 0 })
+    expect(await terminal.run('users', 'delete', 'till@shop')).toEqual(says('deleted till@shop'))
   })
 
   it('that does not exist, or is one of several, is not guessed', async () => {
     expect(await terminal.run('users', 'show', 'nobody@shop')).toEqual(
-      refuses(
-        'there is no service user "nobody" in the project shop: "keyturn users list --project shop" prints those that exist',
-      ),
+      refuses('there is no service user "nobody" in the project shop: "keyturn users list" prints those that exist'),
     )
     expect(await terminal.run('users', 'delete', 'twin@nowhere')).toEqual(
       refuses('there is no project "nowhere": "keyturn projects list" prints those that exist'),
@@ -69,7 +67,7 @@ describe('a user', () => {
       code: 1,
       stdout: '',
       stderr: expect.stringMatching(
-        /^keyturn: 2 service users of the project shop have the name "twin": use the client ID, \S+@shop or \S+@shop\n$/,
+        /^keyturn: 2 service users in the project shop have the name "twin": use the client ID, \S+@shop or \S+@shop\n$/,
       ),
     })
   })

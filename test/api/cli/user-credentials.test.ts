@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { certificateOf } from '../../support/certificates.ts'
-import { openTerminal, refuses, says, type Terminal, tooLong, UUID } from '../../support/terminal.ts'
+import { MOMENT, openTerminal, refuses, says, type Terminal, tooLong, UUID } from '../../support/terminal.ts'
 
 let terminal: Terminal
 beforeAll(async () => {
@@ -51,12 +51,12 @@ describe('keyturn users certificates', () => {
       })
     }
     const lines = await terminal.lines('users', 'certificates', 'list', clientId)
-    expect(lines[0]).toMatch(/^CERTIFICATE ID {24}MATCH +AGE +ENDS IN$/)
+    expect(lines[0]).toMatch(/^CERTIFICATE ID {24}MATCH +EXPIRATION DATE$/)
     expect(lines.slice(1)).toEqual([
-      expect.stringMatching(new RegExp(`^${UUID}  uri:spiffe://example.org/checkout +\\d+s +never$`)),
-      expect.stringMatching(new RegExp(`^${UUID}  dns:checkout.example +\\d+s +89d 23h$`)),
-      expect.stringMatching(new RegExp(`^${UUID}  subject:CN=checkout,O=Shop +\\d+s +never$`)),
-      expect.stringMatching(new RegExp(`^${UUID}  sha256:${own.thumbprint} +\\d+s +23h 59m$`)),
+      expect.stringMatching(new RegExp(`^${UUID}  san uri spiffe://example.org/checkout +-$`)),
+      expect.stringMatching(new RegExp(`^${UUID}  san dns checkout.example +${MOMENT}$`)),
+      expect.stringMatching(new RegExp(`^${UUID}  subject dn CN=checkout,O=Shop +-$`)),
+      expect.stringMatching(new RegExp(`^${UUID}  thumbprint ${own.thumbprint} +${MOMENT}$`)),
     ])
     const [id = ''] = lines[1]!.split(' ')
     expect(await keyturn('remove', clientId, id)).toEqual(says(`removed ${id}`))
@@ -72,15 +72,15 @@ describe('keyturn users keys', () => {
     const jwk = publicJwk()
     const added = await terminal.lines('users', 'keys', 'add', clientId, await file('one.json', jwk))
     const [key] = (await list(clientId)).keys!
-    expect(added).toEqual([`added ${key!.keyId} (P-256)`])
+    expect(added).toEqual([`added ${key!.keyId}`])
     expect(JSON.parse(key!.publicJwk)).toMatchObject(jwk)
 
     await terminal.lines('users', 'keys', 'add', clientId, await file('two.json', publicJwk()), '--expires', '90d')
     const lines = await terminal.lines('users', 'keys', 'list', clientId)
-    expect(lines[0]).toMatch(/^KEY ID {32}KIND {3}AGE +ENDS IN$/)
+    expect(lines[0]).toMatch(/^KEY ID {32}CREATION DATE +EXPIRATION DATE$/)
     expect(lines.slice(1)).toEqual([
-      expect.stringMatching(new RegExp(`^${key!.keyId}  P-256  \\d+s +never$`)),
-      expect.stringMatching(new RegExp(`^${UUID}  P-256  \\d+s +89d 23h$`)),
+      expect.stringMatching(new RegExp(`^${key!.keyId}  ${MOMENT}  -$`)),
+      expect.stringMatching(new RegExp(`^${UUID}  ${MOMENT}  ${MOMENT}$`)),
     ])
     expect(tooLong(lines)).toBeUndefined()
 
@@ -107,27 +107,22 @@ describe('keyturn users tokens', () => {
     const clientId = await createUser()
     await terminal.lines('users', 'grant', clientId, '--instance-role', 'IAM_OWNER_VIEWER')
     const lines = await terminal.lines('users', 'tokens', 'create', clientId, '--expires', '90d')
-    expect(lines).toEqual([
-      expect.stringMatching(/^token {5}ktn_pat_[\w-]{59}$/),
-      expect.stringMatching(`^token id  ${UUID}$`),
-      expect.stringMatching(/^expires {3}\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
-      'The token is not shown again.',
-    ])
+    const printed = Object.fromEntries(lines.map((line) => line.split(/ {2,}/)))
+    const tokenId = printed['token id']
     const statusOfCall = async () =>
       (
         await fetch(`${terminal.server.baseUrl}/iam.project.v2.ProjectService/ListProjects`, {
           method: 'POST',
-          headers: { 'content-type': 'application/json', authorization: `Bearer ${lines[0]!.slice(10)}` },
+          headers: { 'content-type': 'application/json', authorization: `Bearer ${printed.token}` },
           body: '{}',
         })
       ).status
     expect(await statusOfCall()).toBe(200)
 
     const table = await terminal.lines('users', 'tokens', 'list', clientId)
-    const tokenId = lines[1]!.slice(10)
     expect(table).toEqual([
-      expect.stringMatching(/^TOKEN ID {30}AGE +ENDS IN$/),
-      expect.stringMatching(new RegExp(`^${tokenId}  \\d+s +89d 23h$`)),
+      expect.stringMatching(/^TOKEN ID {30}CREATION DATE +EXPIRATION DATE$/),
+      expect.stringMatching(new RegExp(`^${tokenId}  ${MOMENT}  ${MOMENT}$`)),
     ])
     expect(await keyturn('revoke', clientId, tokenId)).toEqual(says(`revoked ${tokenId}`))
     expect(await statusOfCall()).toBe(401)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { openTerminal, refuses, rejects, says, type Terminal, tooLong, UUID } from '../../support/terminal.ts'
+import { MOMENT, openTerminal, refuses, rejects, says, type Terminal, tooLong, UUID } from '../../support/terminal.ts'
 
 let terminal: Terminal
 beforeAll(async () => {
@@ -48,13 +48,13 @@ describe('keyturn users create and list', () => {
   it('lists all users, oldest first, or those of one project, in a table of 80 columns', async () => {
     await terminal.lines('users', 'create', 'elsewhere', '--project', 'other')
     const all = await terminal.lines('users', 'list')
-    expect(all[0]).toMatch(/^CLIENT ID {37}STATE {4}NAME$/)
-    expect(all[1]).toMatch(new RegExp(`^${UUID}@keyturn  enabled  administrator$`))
-    expect(all.at(-1)).toMatch(new RegExp(`^${UUID}@other    enabled  elsewhere$`))
+    expect(all[0]).toMatch(/^CLIENT ID {37}ENABLED {2}NAME$/)
+    expect(all[1]).toMatch(new RegExp(`^${UUID}@keyturn  true     administrator$`))
+    expect(all.at(-1)).toMatch(new RegExp(`^${UUID}@other    true     elsewhere$`))
     expect(tooLong(all)).toBeUndefined()
 
     const some = await terminal.lines('users', 'list', '--project', 'other')
-    expect(some.slice(1)).toEqual([expect.stringMatching(new RegExp(`^${UUID}@other  enabled  elsewhere$`))])
+    expect(some.slice(1)).toEqual([expect.stringMatching(new RegExp(`^${UUID}@other  true     elsewhere$`))])
   })
 
   it('wants a project, and one that exists', async () => {
@@ -73,21 +73,24 @@ describe('keyturn users show', () => {
     await terminal.lines('users', 'grant', clientId, '--scope', 'invoices:read')
     await terminal.lines('users', 'grant', clientId, '--instance-role', 'IAM_OWNER_VIEWER')
     await terminal.lines('projects', 'members', 'set', 'billing', clientId, '--role', 'PROJECT_OWNER_VIEWER')
-    expect(await terminal.lines('users', 'show', clientId)).toEqual([
-      `client ID           ${clientId}`,
-      'name                shown',
-      expect.stringMatching(`^project             ${UUID}$`),
-      'state               enabled',
-      'client credentials  off',
-      'bound tokens        optional',
-      'certificate bound   off',
-      'instance roles      IAM_OWNER_VIEWER',
-      'manages             billing:PROJECT_OWNER_VIEWER',
-      'project roles       billing:reader other:a:b',
-      'scopes              invoices:read',
-      'token lifetime      -',
-      'token claims        -',
-      expect.stringMatching(/^created {13}\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+    const shown = (await terminal.lines('users', 'show', clientId)).map((line) => line.replace(/ {2,}/, ': '))
+    const { projectId } = (await userOfTheApi(clientId)) as { projectId: string }
+    expect(shown).toEqual([
+      `user id: ${idOf(clientId)}`,
+      `client id: ${clientId}`,
+      'name: shown',
+      `project id: ${projectId}`,
+      'enabled: true',
+      'client credentials enabled: false',
+      'instance roles: IAM_OWNER_VIEWER',
+      expect.stringMatching(`^project roles: (${projectId}:reader ${UUID}:a:b|${UUID}:a:b ${projectId}:reader)$`),
+      'scopes: invoices:read',
+      expect.stringMatching(`^creation date: ${MOMENT}$`),
+      'token lifetime: -',
+      'token claims: -',
+      'bound tokens required: false',
+      'certificate bound tokens: false',
+      `managed projects: ${projectId}:PROJECT_OWNER_VIEWER`,
     ])
     expect(await terminal.json('users', 'show', idOf(clientId))).toEqual({ serviceUser: await userOfTheApi(clientId) })
   })
@@ -96,27 +99,16 @@ describe('keyturn users show', () => {
 describe('keyturn users token-lifetime and token-claims', () => {
   it('set what the tokens of a user are like, and take it back', async () => {
     const clientId = await createUser('set')
-    expect(await keyturn('token-lifetime', clientId, '5m')).toEqual(says(`tokens of ${clientId} live for 5m`))
-    expect(await keyturn('token-claims', clientId, '{"tenant": "a"}')).toEqual(
-      says(`tokens of ${clientId} have {"tenant":"a"}`),
-    )
+    expect(await keyturn('token-lifetime', clientId, '5m')).toMatchObject({ code: 0, stderr: '' })
+    const claimed = await keyturn('token-claims', clientId, '{"tenant": "a"}')
+    expect(claimed.stdout).toMatch(/^token lifetime +5m\ntoken claims +\{"tenant":"a"\}$/m)
     expect(await userOfTheApi(clientId)).toMatchObject({ tokenLifetime: '300s', tokenClaims: '{"tenant":"a"}' })
-    expect(await terminal.lines('users', 'show', clientId)).toEqual(
-      expect.arrayContaining(['token lifetime      5m', 'token claims        {"tenant":"a"}']),
-    )
-    expect(await keyturn('token-lifetime', clientId, 'default')).toEqual(
-      says(`tokens of ${clientId} live for the default time`),
-    )
-    expect(await keyturn('token-claims', clientId, '{}')).toEqual(
-      says(`tokens of ${clientId} have no claims of their own`),
-    )
+    await keyturn('token-lifetime', clientId, 'default')
+    const none = await keyturn('token-claims', clientId, '{}')
+    expect(none.stdout).toMatch(/^token lifetime +-\ntoken claims +-$/m)
     expect(await keyturn('token-lifetime', clientId, '2h')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('(TOKEN_LIFETIME_INVALID)'),
-    })
-    expect(await keyturn('token-claims', clientId, '{"sub": "a"}')).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('(TOKEN_CLAIMS_INVALID)'),
     })
   })
 })
@@ -133,34 +125,25 @@ describe('keyturn users revoke-tokens', () => {
 })
 
 describe('keyturn users rename, enable, disable, client-credentials, bound-tokens, certificate-bound-tokens and delete', () => {
-  it('read like this', async () => {
+  it('change a user, and print it', async () => {
     const clientId = await createUser('before')
-    expect(await keyturn('rename', clientId, 'after it')).toEqual(says(`renamed ${clientId} to after it`))
-    expect(await keyturn('client-credentials', clientId, 'off')).toEqual(
-      says(`the client credentials grant of ${clientId} is off`),
-    )
-    expect(await keyturn('bound-tokens', clientId, 'required')).toEqual(
-      says(`bound tokens are required for ${clientId}`),
-    )
-    expect(await keyturn('certificate-bound-tokens', clientId, 'on')).toEqual(
-      says(`certificate-bound tokens are on for ${clientId}`),
-    )
-    expect(await keyturn('disable', idOf(clientId))).toEqual(says(`disabled ${clientId}`))
+    await keyturn('rename', clientId, 'after it')
+    await keyturn('client-credentials', clientId, 'off')
+    await keyturn('bound-tokens', clientId, 'required')
+    const printed = await keyturn('certificate-bound-tokens', clientId, 'on')
+    expect(printed.stdout).toMatch(/^certificate bound tokens +true$/m)
+    expect(await keyturn('disable', idOf(clientId))).toEqual(says(`disabled ${idOf(clientId)}`))
     const changed = await userOfTheApi(clientId)
     expect(changed).toMatchObject({ name: 'after it', boundTokensRequired: true, certificateBoundTokens: true })
     expect(changed).not.toHaveProperty('enabled', true)
     expect(changed).not.toHaveProperty('clientCredentialsEnabled', true)
-    expect((await terminal.lines('users', 'list')).at(-1)).toBe(`${clientId}  disabled  after it`)
+    expect((await terminal.lines('users', 'list')).at(-1)).toBe(`${clientId}  false    after it`)
 
-    expect(await keyturn('bound-tokens', clientId, 'optional')).toEqual(
-      says(`bound tokens are optional for ${clientId}`),
-    )
+    expect(await keyturn('bound-tokens', clientId, 'optional')).toMatchObject({ code: 0 })
     expect(await keyturn('enable', clientId)).toEqual(says(`enabled ${clientId}`))
-    expect(await keyturn('client-credentials', clientId, 'on')).toEqual(
-      says(`the client credentials grant of ${clientId} is on`),
-    )
+    expect(await keyturn('client-credentials', clientId, 'on')).toMatchObject({ code: 0 })
     expect(await userOfTheApi(clientId)).toMatchObject({ enabled: true, clientCredentialsEnabled: true })
-    expect(await keyturn('delete', clientId)).toEqual(says(`deleted ${idOf(clientId)}`))
+    expect(await keyturn('delete', clientId)).toEqual(says(`deleted ${clientId}`))
     expect(await keyturn('show', clientId)).toEqual(
       refuses(`there is no service user "${idOf(clientId)}" (USER_NOT_FOUND)`),
     )
@@ -169,23 +152,18 @@ describe('keyturn users rename, enable, disable, client-credentials, bound-token
 
 describe('keyturn users grant and revoke', () => {
   it.each([
-    ['--role', 'billing:reader', 'the role reader of billing'],
-    ['--role', 'other:a:b', 'the role a:b of other'],
-    ['--scope', 'invoices:read', 'the scope invoices:read'],
-    ['--instance-role', 'IAM_OWNER', 'IAM_OWNER'],
-  ])('%s %s grants and takes away, also twice', async (option, value, what) => {
+    ['--role', 'billing:reader', /^project roles +\S+:reader$/m],
+    ['--role', 'other:a:b', /^project roles +\S+:a:b$/m],
+    ['--scope', 'invoices:read', /^scopes +invoices:read$/m],
+    ['--instance-role', 'IAM_OWNER', /^instance roles +IAM_OWNER$/m],
+  ])('%s %s grants and takes away, also twice', async (option, value, shown) => {
     const clientId = await createUser('granted')
     const before = await userOfTheApi(clientId)
-    for (const _ of [1, 2]) {
-      expect(await keyturn('grant', clientId, option, value)).toEqual(says(`granted ${what} to ${clientId}`))
-    }
-    expect(await userOfTheApi(clientId)).not.toEqual(before)
+    for (const _ of [1, 2]) expect((await keyturn('grant', clientId, option, value)).stdout).toMatch(shown)
     expect(await terminal.json('users', 'grant', clientId, option, value)).toEqual({
       serviceUser: await userOfTheApi(clientId),
     })
-    for (const _ of [1, 2]) {
-      expect(await keyturn('revoke', clientId, option, value)).toEqual(says(`revoked ${what} from ${clientId}`))
-    }
+    for (const _ of [1, 2]) expect((await keyturn('revoke', clientId, option, value)).stdout).not.toMatch(shown)
     expect(await userOfTheApi(clientId)).toEqual(before)
   })
 })

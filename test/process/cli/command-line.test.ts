@@ -73,8 +73,8 @@ describe('a question at a terminal', () => {
     ] as const) {
       const ended = await answer(typed)
       expect({ typed, code: ended.code }).toEqual({ typed, code })
-      expect(ended.shown).toContain('warning: no web key has the algorithm RS384 yet: ')
-      expect(ended.shown).toContain('Create the key? [y/N] ')
+      expect(ended.shown).toContain('no web key has the algorithm RS384 yet: ')
+      expect(ended.shown).toContain('Go on? [y/N] ')
       expect(ended.shown).toContain(shown)
     }
   })
