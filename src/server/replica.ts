@@ -47,7 +47,7 @@ export async function startReplica(
   assertCanSign(replica)
   const aroundRows = refuseUnreadableRows(systemClock, log)
   const sealedKeys = aroundRows(tracing.calls('SealedKeyStore', createSealedKeyStore(database)))
-  const check = { assertOpens: (key: SealedWebKey) => sealer.assertOpens(key.sealed, key) }
+  const check = { assertOpens: (key: SealedWebKey) => sealer.use(key.sealed, key, () => {}) }
   const decryptability = createDecryptabilityCheck({ keys: sealedKeys, check, log })
   // Logged at the start, so that the operator can act before the day on which one of them has to sign.
   await whenAvailable(() => decryptability.checkInitialKeys(), waiting)

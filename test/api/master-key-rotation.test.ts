@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { State } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
-import { masterKeyOf } from '../../src/crypto/sealed-jwe.ts'
+import { masterKeyOf } from '../../src/crypto/sealed-key.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'

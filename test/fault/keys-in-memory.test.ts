@@ -18,7 +18,7 @@ import type { TestPostgres } from '../support/postgres.ts'
 import type { Secret } from '../support/secret-search.ts'
 import { itUnless, NOT_LINUX } from '../support/unless.ts'
 import { requestToken } from '../support/web-key-client.ts'
-import { contentKeyOf, findInMemory, keyInMemory } from './process-memory.ts'
+import { findInMemory, keyInMemory } from './process-memory.ts'
 
 const onLinux = itUnless(NOT_LINUX)
 const masterKey = generateMasterKey()
@@ -82,11 +82,10 @@ async function privateKeys(): Promise<readonly Secret[]> {
     url,
   )
   const sealer = createKeySealer(parseMasterKeys(masterKey))
-  const secret = Buffer.from(masterKey.split(':')[1]!, 'base64url')
   for (const { key_id: keyId, algorithm, sealed_private_key: sealed } of rows) {
     if (known.has(keyId)) continue
     const key = await sealer.open(sealed, { keyId, algorithm: parseKeyAlgorithm(algorithm) })
-    known.set(keyId, keyInMemory(keyId, key, contentKeyOf(sealed, secret)))
+    known.set(keyId, keyInMemory(keyId, key))
   }
   return [...known.values()]
 }

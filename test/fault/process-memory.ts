@@ -1,7 +1,7 @@
 /**
  * Looks for bytes in the memory of a process, as an attacker does who has a dump of it (Linux: /proc/PID/mem).
  */
-import { createDecipheriv, type KeyObject } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 import type { Secret } from '../support/secret-search.ts'
 
@@ -26,9 +26,9 @@ export function findInMemory(pid: number, secrets: readonly Secret[]): string[] 
 
 /**
  * A private key as a process has it: in the order of PKCS #8 and JWK, in that of the numbers of OpenSSL, and as the text of
- * a JWK; and the content key that it was sealed with, which opens the rest.
+ * a JWK.
  */
-export function keyInMemory(name: string, key: KeyObject, contentKey: Buffer): Secret {
+export function keyInMemory(name: string, key: KeyObject): Secret {
   const jwk = key.export({ format: 'jwk' }) as Record<string, string>
   // The others of an RSA key follow from its primes.
   const members = ['p', 'q', 'd'].flatMap((member) => jwk[member] ?? [])
@@ -36,16 +36,7 @@ export function keyInMemory(name: string, key: KeyObject, contentKey: Buffer): S
     const bytes = Buffer.from(member, 'base64url')
     return [middleOf(bytes), middleOf(Buffer.from(bytes).reverse()), middleOf(Buffer.from(member))]
   })
-  return { name, needles: [...needles, middleOf(contentKey)] }
-}
-
-/** The content key of a compact JWE (`A256GCMKW`, RFC 7518 §4.7). */
-export function contentKeyOf(jwe: string, masterKey: Buffer): Buffer {
-  const [header = '', encryptedKey = ''] = jwe.split('.')
-  const { iv, tag } = JSON.parse(Buffer.from(header, 'base64url').toString()) as { iv: string; tag: string }
-  const decipher = createDecipheriv('aes-256-gcm', masterKey, Buffer.from(iv, 'base64url'))
-  decipher.setAuthTag(Buffer.from(tag, 'base64url'))
-  return Buffer.concat([decipher.update(Buffer.from(encryptedKey, 'base64url')), decipher.final()])
+  return { name, needles }
 }
 
 function middleOf(bytes: Buffer): Buffer {

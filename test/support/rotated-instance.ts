@@ -2,8 +2,7 @@
  * An instance on PostgreSQL whose master key is rotated, and its servers, in the process of the test.
  */
 import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
-import { masterKeyOf } from '../../src/crypto/sealed-jwe.ts'
-import { createKeySealer } from '../../src/crypto/sealed-key.ts'
+import { createKeySealer, masterKeyOf } from '../../src/crypto/sealed-key.ts'
 import { parseKeyAlgorithm } from '../../src/domain/keys/key-algorithm.ts'
 import { type Keyturn, removeFolder, runKeyturnInProcess, startKeyturnInProcess } from './keyturn.ts'
 import type { TestPostgres } from './postgres.ts'

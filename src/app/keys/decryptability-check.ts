@@ -2,8 +2,7 @@
  * Checks whether this replica can decrypt private keys before one of them is made to sign. If the active key cannot be
  * decrypted, no replica issues tokens.
  *
- * The check unwraps the content key with the master key and decrypts no private key. Other replicas should have the same
- * master keys, which cannot be checked from here.
+ * What is decrypted for that is wiped at once. Other replicas should have the same master keys, which cannot be checked from here.
  */
 import type { SealedKeyCheck, SealedKeyStore, SealedWebKey } from '../../domain/keys/sealed-keys.ts'
 import type { Log } from '../../domain/ports/runtime.ts'

@@ -48,7 +48,7 @@ export interface KeyResealer {
   reseal(key: SealedKey): Promise<string>
 }
 
-/** Checks whether private keys can be opened here, without opening one. */
+/** Checks whether private keys can be opened here. */
 export interface SealedKeyCheck {
   /** @throws {Error} if none of the master keys opens it. The message says which is missing, and nothing of a key. */
   assertOpens(key: SealedWebKey): Promise<void>

@@ -57,7 +57,7 @@ describe('an integrity key', () => {
       await expect(openIntegrity(await sealer.seal(bytes, owner), masterKeys)).rejects.toThrow('for something else')
     }
     await expect(sealer.open(sealedIntegrityKey, owner)).rejects.toThrow('it was sealed for something else')
-    await expect(sealer.assertOpens(sealedIntegrityKey, owner)).rejects.toThrow('it was sealed for something else')
+    await expect(sealer.use(sealedIntegrityKey, owner, () => {})).rejects.toThrow('it was sealed for something else')
   })
 
   it('derives another key for each use, and shows none of them', async () => {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { Webhook } from 'standardwebhooks'
 import { generateMasterKey, parseMasterKeys } from '../../../src/crypto/master-keys.ts'
-import { masterKeyOf } from '../../../src/crypto/sealed-jwe.ts'
-import { createKeyResealer } from '../../../src/crypto/sealed-key.ts'
+import { createKeyResealer, masterKeyOf } from '../../../src/crypto/sealed-key.ts'
 import { createWebhookSigner } from '../../../src/crypto/webhook-signer.ts'
 
 const [older, newer] = [generateMasterKey(), generateMasterKey()]
