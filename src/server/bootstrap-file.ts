@@ -3,12 +3,7 @@
  * of its own, or by its platform.
  */
 import { randomUUID } from 'node:crypto'
-import type { ServiceUserText } from '../app/configuration/configuration-text.ts'
-import {
-  type ConfigurationRequest,
-  type PlanningOptions,
-  prepareConfiguration,
-} from '../app/configuration/configurations.ts'
+import { type PlanningOptions, prepareConfiguration } from '../app/configuration/configurations.ts'
 import type { Config } from '../config/config.ts'
 import { parseConfiguration } from '../configuration-files/configuration.ts'
 import { ConfigurationMistakes } from '../configuration-files/mistakes.ts'
@@ -16,12 +11,17 @@ import { readSourceFiles } from '../configuration-files/source-files.ts'
 import { parseCaCertificates, parseIssuerKeys } from '../crypto/issuer-key.ts'
 import { thumbprint } from '../crypto/public-key-macs.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
-import { type ConfiguredUser, DEFAULT_LABEL } from '../domain/configuration/configuration.ts'
+import {
+  type Configuration,
+  DEFAULT_LABEL,
+  type ServiceUserConfiguration,
+} from '../domain/configuration/configuration.ts'
+import type { ConfiguredUser } from '../domain/configuration/plan.ts'
 import { DomainError } from '../domain/errors.ts'
 import { formatClientId } from '../domain/identities/client-id.ts'
 import type { FirstConfiguration } from '../domain/ports/instance.ts'
 import type { Log } from '../domain/ports/runtime.ts'
-import { toConfigurationText } from '../rpc/configuration/configuration-mapping.ts'
+import { toConfiguration } from '../rpc/configuration/configuration-mapping.ts'
 
 export interface BootstrapFile {
   readonly configuration: FirstConfiguration
@@ -51,20 +51,22 @@ export async function readBootstrapFile(
   if (secret !== undefined) {
     throw new Error(`${file}: generateSecret works with "keyturn apply" only: the server hands no secret over`)
   }
-  const { configuration, mistakes } = toConfigurationText(read.configuration)
-  const request = { configuration, mistakes, label: DEFAULT_LABEL, prune: false, takeOver: false }
-  const prepared = prepareConfiguration(request, planningOptions(config, baseUrl))
-  const owners = ownersOf(request)
+  const planning = planningOptions(config, baseUrl)
+  const wanted = toConfiguration(read.configuration, planning)
+  const request = { read: () => wanted, label: DEFAULT_LABEL, prune: false, takeOver: false }
+  const prepared = prepareConfiguration(request, planning)
+  const owners = ownersOf(wanted.configuration)
   if (owners.length === 0) throw new Error(`${file} has no owner: ${NO_OWNER}`)
   let users: readonly ConfiguredUser[] = []
   return {
     configuration: {
+      kind: 'configuration',
       ...prepared,
       decide: (state, moment) => {
         try {
-          const change = prepared.decide(state, moment)
-          users = change.plan.users
-          return change
+          const plan = prepared.decide(state, moment)
+          users = plan.users
+          return plan
         } catch (error) {
           // Each with its line.
           throw error instanceof DomainError ? new ConfigurationMistakes(read.located(error.fields)) : error
@@ -94,8 +96,8 @@ export function planningOptions(config: Config, issuer: string): PlanningOptions
 }
 
 /** Those who can prove themselves at the token endpoint. */
-function ownersOf({ configuration }: Pick<ConfigurationRequest, 'configuration'>): readonly ServiceUserText[] {
-  return configuration.serviceUsers.filter(
+function ownersOf({ serviceUsers }: Configuration): readonly ServiceUserConfiguration[] {
+  return serviceUsers.filter(
     ({ enabled, clientCredentialsEnabled, instanceRoles, publicKeys, federatedIdentities }) =>
       enabled &&
       clientCredentialsEnabled &&

@@ -3,7 +3,6 @@
  *
  * A resource stands there as a whole. How an instance gets there is planned in `plan.ts`.
  */
-
 import { DomainError, type DomainErrorCode } from '../errors.ts'
 import type { IssuerKeys, TrustedIssuer } from '../federation/trusted-issuer.ts'
 import type { ClientCertificate, FederatedIdentity, UserKey } from '../identities/credential.ts'
@@ -33,11 +32,12 @@ export interface ServiceUserConfiguration
   extends UserSwitches,
     Pick<ServiceUser, 'name' | 'enabled' | 'instanceRoles' | 'tokenLifetimeSeconds'> {
   readonly project: string
-  readonly projectRoles: readonly ProjectRoleGrant[]
-  readonly managedProjects: readonly ManagedProjectGrant[]
+  readonly projectRoles: readonly { readonly project: string; readonly roles: readonly string[] }[]
+  readonly managedProjects: readonly { readonly project: string; readonly role: ProjectMemberRole }[]
   readonly scopes: readonly string[]
   /** Null: a key that cannot be read. */
   readonly publicKeys: readonly (Pick<UserKey, 'publicJwk' | 'expiresAt'> | null)[]
+  /** Their trusted issuer is named by its `issuer`. */
   readonly federatedIdentities: readonly FederatedIdentityConfiguration[]
   /** The values as they were written. */
   readonly clientCertificates: readonly Pick<ClientCertificate, 'match' | 'value' | 'expiresAt'>[]
@@ -45,38 +45,14 @@ export interface ServiceUserConfiguration
   readonly tokenClaims: string
 }
 
-export interface ProjectRoleGrant {
-  readonly project: string
-  readonly roles: readonly string[]
-}
-
-export interface ManagedProjectGrant {
-  readonly project: string
-  readonly role: ProjectMemberRole
-}
-
-/** A federated identity, whose trusted issuer is named by its `issuer`. */
-export interface FederatedIdentityConfiguration extends Pick<FederatedIdentity, 'subject' | 'audience' | 'claims'> {
-  readonly issuer: string
-}
+type FederatedIdentityConfiguration = Pick<FederatedIdentity, 'subject' | 'audience' | 'claims'> &
+  Pick<TrustedIssuer, 'issuer'>
 
 /** A trusted issuer. Empty algorithms and a lifetime of 0 stand for the defaults. */
 export interface TrustedIssuerConfiguration
   extends Pick<TrustedIssuer, 'issuer' | 'algorithms' | 'maxLifetimeSeconds'> {
   /** Null: keys that cannot be read. */
   readonly keys: IssuerKeys | null
-}
-
-export type ResourceName =
-  | { readonly kind: 'project'; readonly name: string }
-  | { readonly kind: 'service_user'; readonly project: string; readonly name: string }
-  | { readonly kind: 'trusted_issuer'; readonly name: string }
-  | { readonly kind: 'rotation_policy' }
-
-export interface ConfiguredUser {
-  readonly project: string
-  readonly name: string
-  readonly userId: string
 }
 
 export interface Mistake {
@@ -88,19 +64,10 @@ export interface Mistake {
 }
 
 export class Mistakes {
-  readonly #found: Mistake[] = []
-
-  get found(): readonly Mistake[] {
-    return this.#found
-  }
+  readonly found: Mistake[] = []
 
   add(path: string, code: DomainErrorCode, message: string): void {
-    this.#found.push({ path, code, message })
-  }
-
-  /** What a rule makes of a value, or the value itself if the rule refuses it, which is a mistake. */
-  applied<T>(path: string, value: T, rule: (value: T) => T): T {
-    return this.checked(path, () => rule(value)) ?? value
+    this.found.push({ path, code, message })
   }
 
   /** What a rule returns; undefined if it refuses, which is a mistake. */
@@ -116,12 +83,17 @@ export class Mistakes {
 }
 
 /** The refusal of a configuration with mistakes, with the first in its message. */
-export function invalidConfiguration(mistakes: readonly Mistake[]): DomainError {
-  const [first] = mistakes
-  const count = mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes, first`
-  const place = first === undefined || first.path === '' ? '' : ` ${first.path}`
-  return new DomainError('configuration_invalid', `the configuration has ${count}${place}: ${first?.message}`, {
-    metadata: { mistakes: String(mistakes.length) },
-    fields: mistakes.map(({ path, message }) => ({ path, message })),
-  })
+export class InvalidConfiguration extends DomainError {
+  readonly mistakes: readonly Mistake[]
+
+  constructor(mistakes: readonly Mistake[]) {
+    const [first] = mistakes
+    const count = mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes, first`
+    const place = first === undefined || first.path === '' ? '' : ` ${first.path}`
+    super('configuration_invalid', `the configuration has ${count}${place}: ${first?.message}`, {
+      metadata: { mistakes: String(mistakes.length) },
+      fields: mistakes.map(({ path, message }) => ({ path, message })),
+    })
+    this.mistakes = mistakes
+  }
 }

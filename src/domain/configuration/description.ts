@@ -1,4 +1,4 @@
-/** What a configuration decides about a resource, as a list of facts in words. Two states of a resource differ if their facts do. */
+/** What a configuration decides about a resource, in words. Two states of a resource differ if their words do. */
 import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
 import { credentialsOf, type NewCredential, type UserKey } from '../identities/credential.ts'
 import type { Project } from '../identities/project.ts'
@@ -13,26 +13,19 @@ const CREDENTIAL_FIELDS = {
   client_certificate: 'clientCertificates',
 } as const
 
-type ConfiguredKind = keyof typeof CREDENTIAL_FIELDS
+export type ConfiguredKind = keyof typeof CREDENTIAL_FIELDS
 
 export type ConfiguredCredential = Extract<NewCredential, { readonly kind: ConfiguredKind }>
 
 export const CONFIGURED_KINDS = Object.keys(CREDENTIAL_FIELDS) as readonly ConfiguredKind[]
 
-interface Fact {
-  readonly field: string
-  /** Different if the fact is. */
-  readonly words: string
-  /** Whether the field has several facts, each of which comes and goes by itself. */
-  readonly isItem: boolean
-}
+/** Fields in words. The items of a list come and go by themselves. A field that is left out is empty. */
+type Facts = Readonly<Record<string, string | readonly string[]>>
 
 export interface FieldDifference {
   readonly field: string
   readonly before: string
   readonly after: string
-  /** How many users that the plan does not name lose what is taken away. */
-  readonly otherUsers?: number
 }
 
 /** The names of what a service user refers to by id. */
@@ -42,87 +35,78 @@ export interface Names {
   readonly thumbprintOf: (jwk: UserKey['publicJwk']) => string
 }
 
-/** What is different: removed facts before added ones, by field. */
-export function differencesOf(before: readonly Fact[], after: readonly Fact[]): readonly FieldDifference[] {
-  const fields = new Set([...before, ...after].map(({ field }) => field))
-  return [...fields].flatMap((field) => {
-    const removed = without(before, after, field)
-    const added = without(after, before, field)
-    if (removed.length === 0 && added.length === 0) return []
-    const isItem = [...removed, ...added].every((fact) => fact.isItem)
-    if (!isItem) return [{ field, before: removed[0]?.words ?? '', after: added[0]?.words ?? '' }]
+/** What is different, by field: removed items before added ones. */
+export function differencesOf(before: Facts, after: Facts): readonly FieldDifference[] {
+  const fields = [before, after].flatMap((facts) =>
+    Object.entries(facts).flatMap(([field, value]) => (typeof value === 'string' || value.length > 0 ? [field] : [])),
+  )
+  return [...new Set(fields)].flatMap((field) => {
+    const { [field]: had = '' } = before
+    const { [field]: has = '' } = after
+    if (typeof had === 'string' && typeof has === 'string')
+      return had === has ? [] : [{ field, before: had, after: has }]
     return [
-      ...removed.map(({ words }) => ({ field, before: words, after: '' })),
-      ...added.map(({ words }) => ({ field, before: '', after: words })),
+      ...without(had, has).map((words) => ({ field, before: words, after: '' })),
+      ...without(has, had).map((words) => ({ field, before: '', after: words })),
     ]
   })
 }
 
-export function projectFacts({ roles, scopes, audiences, rolesClaim }: Project): readonly Fact[] {
-  return [
-    ...items('roles', roles),
-    ...items('scopes', scopes),
-    ...items('audiences', audiences),
-    value('roles_claim', yesOrNo(rolesClaim)),
-  ]
+function without(items: string | readonly string[], others: string | readonly string[]): readonly string[] {
+  const known = new Set(others)
+  return [...items].filter((item) => !known.has(item))
 }
 
-export function userFacts(user: ServiceUser, names: Names): readonly Fact[] {
-  return [
-    value('enabled', yesOrNo(user.enabled)),
-    ...USER_SWITCHES.map((name) => value(name, yesOrNo(user[name]))),
-    value('tokenLifetime', user.tokenLifetimeSeconds === null ? '' : `${user.tokenLifetimeSeconds}s`),
-    value('tokenClaims', claimsInWords(user.tokenClaims)),
-    ...items('instanceRoles', user.instanceRoles),
-    ...[...user.projectRoles].flatMap(([projectId, roles]) =>
-      items(`projectRoles.${names.projects.get(projectId) ?? projectId}`, roles),
-    ),
-    ...[...user.managedProjects].map(([projectId, role]) =>
-      value(`managedProjects.${names.projects.get(projectId) ?? projectId}`, role),
-    ),
-    ...items('scopes', user.customScopes),
-    ...CONFIGURED_KINDS.flatMap((kind) =>
-      items(
+export function projectFacts({ roles, scopes, audiences, rolesClaim }: Project): Facts {
+  return { roles, scopes, audiences, roles_claim: yesOrNo(rolesClaim) }
+}
+
+export function userFacts(user: ServiceUser, names: Names): Facts {
+  const inProject = (field: string, id: string) => `${field}.${names.projects.get(id) ?? id}`
+  return {
+    enabled: yesOrNo(user.enabled),
+    ...Object.fromEntries(USER_SWITCHES.map((name) => [name, yesOrNo(user[name])])),
+    tokenLifetime: user.tokenLifetimeSeconds === null ? '' : `${user.tokenLifetimeSeconds}s`,
+    tokenClaims: claimsInWords(user.tokenClaims),
+    instanceRoles: user.instanceRoles,
+    ...Object.fromEntries([...user.projectRoles].map(([id, roles]) => [inProject('projectRoles', id), roles])),
+    ...Object.fromEntries([...user.managedProjects].map(([id, role]) => [inProject('managedProjects', id), role])),
+    scopes: user.customScopes,
+    ...Object.fromEntries(
+      CONFIGURED_KINDS.map((kind) => [
         CREDENTIAL_FIELDS[kind],
         credentialsOf(user, kind).map((credential) => credentialInWords(credential, names)),
-      ),
+      ]),
     ),
-  ]
-}
-
-export function issuerFacts(issuer: TrustedIssuer, { thumbprintOf }: Names): readonly Fact[] {
-  const { keys, algorithms, maxLifetimeSeconds } = issuer
-  const limits = [...items('algorithms', algorithms), value('maxLifetimeSeconds', String(maxLifetimeSeconds))]
-  if (keys.kind === 'given') {
-    return [
-      ...limits,
-      ...items(
-        'keys.jwks',
-        keys.keys.map((publicJwk) => keyInWords(publicJwk, { thumbprintOf }).join(', ')),
-      ),
-    ]
   }
-  const { kind, url, caCertificates, maxStalenessSeconds } = keys.source
-  return [
-    ...limits,
-    value('keys', kind === 'discovery' ? 'discovery' : `${kind} ${url}`),
-    value('keys.caCertificates', caCertificates ?? ''),
-    value('keys.maxStalenessSeconds', String(maxStalenessSeconds)),
-  ]
 }
 
-export function policyFacts(policy: RotationPolicy): readonly Fact[] {
+export function issuerFacts(issuer: TrustedIssuer, names: Pick<Names, 'thumbprintOf'>): Facts {
+  const { keys, algorithms, maxLifetimeSeconds } = issuer
+  const limits = { algorithms, maxLifetimeSeconds: String(maxLifetimeSeconds) }
+  if (keys.kind === 'given')
+    return { ...limits, 'keys.jwks': keys.keys.map((publicJwk) => keyInWords(publicJwk, names).join(', ')) }
+  const { kind, url, caCertificates, maxStalenessSeconds } = keys.source
+  return {
+    ...limits,
+    keys: kind === 'discovery' ? 'discovery' : `${kind} ${url}`,
+    'keys.caCertificates': caCertificates ?? '',
+    'keys.maxStalenessSeconds': String(maxStalenessSeconds),
+  }
+}
+
+export function policyFacts(policy: RotationPolicy): Facts {
   const { config } = policy
   const size = config.kind === 'rsa' ? ` ${config.bits}` : ''
-  return [
-    value('enabled', yesOrNo(policy.enabled)),
-    value('config', `${algorithmOf(config)}${size}`),
-    value('rotationInterval', `${policy.rotationIntervalSeconds}s`),
-    value('publishAhead', `${policy.publishAheadSeconds}s`),
-    value('retention', `${policy.retentionSeconds}s`),
-    value('rollbackWindow', `${policy.rollbackWindowSeconds}s`),
-    value('keepStandby', yesOrNo(policy.keepStandby)),
-  ]
+  return {
+    enabled: yesOrNo(policy.enabled),
+    config: `${algorithmOf(config)}${size}`,
+    rotationInterval: `${policy.rotationIntervalSeconds}s`,
+    publishAhead: `${policy.publishAheadSeconds}s`,
+    retention: `${policy.retentionSeconds}s`,
+    rollbackWindow: `${policy.rollbackWindowSeconds}s`,
+    keepStandby: yesOrNo(policy.keepStandby),
+  }
 }
 
 export function credentialInWords(credential: ConfiguredCredential, names: Names): string {
@@ -160,19 +144,6 @@ function keyInWords(publicJwk: UserKey['publicJwk'], { thumbprintOf }: Pick<Name
 /** Claims in one spelling; empty: none. */
 export function claimsInWords(claims: ServiceUser['tokenClaims']): string {
   return Object.keys(claims).length === 0 ? '' : canonicalJson(claims)
-}
-
-function without(facts: readonly Fact[], others: readonly Fact[], field: string): readonly Fact[] {
-  const known = new Set(others.filter((fact) => fact.field === field).map(({ words }) => words))
-  return facts.filter((fact) => fact.field === field && !known.has(fact.words))
-}
-
-function items(field: string, all: readonly string[]): readonly Fact[] {
-  return all.map((words) => ({ field, words, isItem: true }))
-}
-
-function value(field: string, words: string): Fact {
-  return { field, words, isItem: false }
 }
 
 function yesOrNo(flag: boolean): string {

@@ -1,7 +1,6 @@
 /** What a replica reads of the instance, and how it learns of changes. `storage/` implements these. */
 
 import type { IdentityChanges, Revision } from '../changes.ts'
-import type { ConfiguredState } from '../configuration/plan.ts'
 import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
 import type { ChangeEntry } from '../identities/authority.ts'
 import type { FederatedSubject } from '../identities/federated-identity.ts'
@@ -9,8 +8,7 @@ import type { ServiceUser } from '../identities/service-user.ts'
 import type { NewIntegrity } from '../integrity.ts'
 import type { KeyRing, SealedKeyPair } from '../keys/key-ring.ts'
 import type { Rotation } from '../keys/rotation.ts'
-import type { ChangeMoment } from '../time.ts'
-import type { ConfigurationChange, ConfigurationSubject } from './configuration.ts'
+import type { ConfigurationChange } from './configuration.ts'
 
 export interface ClockReading {
   readonly databaseTime: Date
@@ -85,12 +83,8 @@ export interface FirstAdministrator {
 }
 
 /** A configuration with an owner, which an empty instance begins with. */
-export interface FirstConfiguration {
+export interface FirstConfiguration extends ConfigurationChange {
   readonly kind: 'configuration'
-  readonly label: string
-  readonly subject: ConfigurationSubject
-  /** As for `ConfigurationStore.apply`. */
-  readonly decide: (state: ConfiguredState, moment: ChangeMoment) => ConfigurationChange
 }
 
 export interface FirstContent {

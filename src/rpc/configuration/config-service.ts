@@ -4,29 +4,30 @@ import type { ServiceImpl } from '@connectrpc/connect'
 import type { ConfigService, PlanConfigurationRequest } from '../../../gen/iam/config/v2/config_service_pb.js'
 import { ChangeAction, type MistakeSchema, type PlanSchema, ResourceKind } from '../../../gen/iam/config/v2/plan_pb.js'
 import type { ConfigurationRequest, Configurations } from '../../app/configuration/configurations.ts'
-import type { Mistake } from '../../domain/configuration/configuration.ts'
-import { DEFAULT_LABEL, type ResourceName } from '../../domain/configuration/configuration.ts'
+import { DEFAULT_LABEL, InvalidConfiguration, type Mistake } from '../../domain/configuration/configuration.ts'
 import type { ConfigurationPlan, PlannedChange } from '../../domain/configuration/plan.ts'
 import { formatClientId } from '../../domain/identities/client-id.ts'
 import { actorOf } from '../authorization/actor.ts'
 import { reasonOf } from '../messages/errors.ts'
-import { fromConfiguration } from './configuration-export.ts'
-import { toConfigurationText } from './configuration-mapping.ts'
+import { fromInstance } from './configuration-export.ts'
+import { toConfiguration } from './configuration-mapping.ts'
 
 const KINDS = {
   project: ResourceKind.PROJECT,
   service_user: ResourceKind.SERVICE_USER,
   trusted_issuer: ResourceKind.TRUSTED_ISSUER,
   rotation_policy: ResourceKind.ROTATION_POLICY,
-} as const satisfies Record<ResourceName['kind'], ResourceKind>
+} as const satisfies Record<PlannedChange['kind'], ResourceKind>
 
 export function configService(configurations: Configurations): ServiceImpl<typeof ConfigService> {
   return {
     async planConfiguration(req) {
-      const outcome = await configurations.plan(toRequest(req))
-      return outcome.kind === 'plan'
-        ? { plan: fromPlan(outcome.plan, 'planned') }
-        : { mistakes: outcome.mistakes.map(fromMistake) }
+      try {
+        return { plan: fromPlan(await configurations.plan(toRequest(req)), 'planned') }
+      } catch (error) {
+        if (error instanceof InvalidConfiguration) return { mistakes: error.mistakes.map(fromMistake) }
+        throw error
+      }
     },
 
     async applyConfiguration(req, context) {
@@ -37,8 +38,9 @@ export function configService(configurations: Configurations): ServiceImpl<typeo
     },
 
     async exportConfiguration({ label, projects }) {
-      const { configuration, version } = await configurations.export({ label: label === '' ? null : label, projects })
-      return { configuration: fromConfiguration(configuration), version: BigInt(version) }
+      const selection = { label: label === '' ? null : label, projects }
+      const { state, moment } = await configurations.export(selection)
+      return { configuration: fromInstance(state, selection, moment.clock), version: BigInt(state.version) }
     },
   }
 }
@@ -49,7 +51,8 @@ function toRequest({
   prune,
   takeOver,
 }: Pick<PlanConfigurationRequest, 'configuration' | 'label' | 'prune' | 'takeOver'>): ConfigurationRequest {
-  return { ...toConfigurationText(configuration), label: label === '' ? DEFAULT_LABEL : label, prune, takeOver }
+  const read: ConfigurationRequest['read'] = (parsers) => toConfiguration(configuration, parsers)
+  return { read, label: label === '' ? DEFAULT_LABEL : label, prune, takeOver }
 }
 
 /** @param stage What is only planned has no ids yet. */
@@ -57,17 +60,13 @@ function fromPlan(
   { version, changes, takenOver, users }: ConfigurationPlan,
   stage: 'planned' | 'applied',
 ): MessageInitShape<typeof PlanSchema> {
-  const created = new Set(
-    changes.flatMap((change) =>
-      change.kind === 'service_user' && change.before === undefined ? [change.next?.userId] : [],
-    ),
-  )
+  const created = new Set(changes.filter(({ before }) => before === undefined).map(({ id }) => id))
   return {
     version: BigInt(version),
     changes: changes.map((change) => ({
       action: actionOf(change),
       resource: fromName(change.name),
-      fields: change.fields.map(({ field, before, after, otherUsers = 0 }) => ({ field, before, after, otherUsers })),
+      fields: [...change.fields],
       otherUsers: change.otherUsers ?? 0,
     })),
     takenOver: takenOver.map(({ name }) => fromName(name)),
@@ -83,12 +82,8 @@ function fromMistake({ path, message, code }: Mistake): MessageInitShape<typeof 
   return { path, message: message.toWellFormed(), reason }
 }
 
-function fromName(name: ResourceName) {
-  return {
-    kind: KINDS[name.kind],
-    project: name.kind === 'service_user' ? name.project : '',
-    name: name.kind === 'rotation_policy' ? '' : name.name,
-  }
+function fromName({ kind, project, name }: PlannedChange['name']) {
+  return { kind: KINDS[kind], project, name }
 }
 
 function actionOf({ before, next }: PlannedChange): ChangeAction {

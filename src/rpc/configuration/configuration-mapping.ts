@@ -2,9 +2,8 @@
  * A configuration from the wire to the domain. What breaks a rule of the proto is a mistake of the configuration and no refusal of the call, so
  * that all of them can be told.
  */
-import { create, type DescMessage, type Message } from '@bufbuild/protobuf'
-import { reflect } from '@bufbuild/protobuf/reflect'
-import type { Duration } from '@bufbuild/protobuf/wkt'
+import { create } from '@bufbuild/protobuf'
+import type { Duration, Timestamp } from '@bufbuild/protobuf/wkt'
 import { createValidator } from '@bufbuild/protovalidate'
 import { ConnectError } from '@connectrpc/connect'
 import {
@@ -12,16 +11,18 @@ import {
   type Configuration as WireConfiguration,
   type RotationPolicyConfiguration as WirePolicy,
   type ServiceUserConfiguration as WireServiceUser,
-  type TrustedIssuerConfiguration as WireTrustedIssuer,
 } from '../../../gen/iam/config/v2/configuration_pb.js'
-import type {
-  ConfigurationText,
-  ServiceUserText,
-  TrustedIssuerText,
-} from '../../app/configuration/configuration-text.ts'
-import type { Mistake } from '../../domain/configuration/configuration.ts'
-import { MAX_CONFIGURED_USERS } from '../../domain/configuration/configuration.ts'
+import type { ConfigurationRequest, KeyParsers } from '../../app/configuration/configurations.ts'
+import { readKeyOrigin } from '../../app/federation/trusted-issuers.ts'
+import {
+  type Configuration,
+  type Mistake,
+  Mistakes,
+  type ServiceUserConfiguration,
+} from '../../domain/configuration/configuration.ts'
+import { DomainError } from '../../domain/errors.ts'
 import { normalUri } from '../../domain/identifiers.ts'
+import type { UserKey } from '../../domain/identities/credential.ts'
 import { switchesOf } from '../../domain/identities/service-user.ts'
 import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
 import { DEFAULT_ROTATION_POLICY, type RotationPolicy } from '../../domain/keys/rotation-policy.ts'
@@ -31,135 +32,119 @@ import { toInstanceRole, toMemberRole } from '../identities/service-user-mapping
 import { toWebKeyConfig } from '../keys/web-key-mapping.ts'
 import { toDate, toSeconds } from '../messages/fields.ts'
 
-interface ReadConfiguration {
-  readonly configuration: ConfigurationText
-  readonly mistakes: readonly Mistake[]
-}
+const NOTHING: Configuration = { projects: [], serviceUsers: [], trustedIssuers: [], rotationPolicy: null }
 
-const NOTHING: ConfigurationText = { projects: [], serviceUsers: [], trustedIssuers: [], rotationPolicy: null }
-
-/** The most items of one list. No list may be longer than that of the service users. */
-const MAX_ITEMS = MAX_CONFIGURED_USERS
-
-/** The most values of all lists together: ten for each of the most service users. */
-const MAX_VALUES = 50_000
+/** The most items of all lists together: ten for each of the most service users. */
+const MAX_ITEMS = 50_000
 
 const NO_HAND_OVER = 'only "keyturn apply" hands a client secret over, and the server none'
 
 const validator = createValidator()
 
-/** Reads a configuration. With values that break a rule, nothing else of it is looked at. */
-export function toConfigurationText(wire: WireConfiguration = create(ConfigurationSchema)): ReadConfiguration {
-  const unfit = unfitIn(wire)
-  const isTooLarge = unfit.some(({ code }) => code === 'configuration_too_large')
-  const broken = isTooLarge ? unfit : [...violationsOf(wire), ...unfit]
+/** Reads a configuration, its keys and its certificates. With values that break a rule, nothing else of it is looked at. */
+export function toConfiguration(
+  wire: WireConfiguration = create(ConfigurationSchema),
+  parsers: KeyParsers,
+): ReturnType<ConfigurationRequest['read']> {
+  const broken = violationsOf(wire)
   if (broken.length > 0) return { configuration: NOTHING, mistakes: broken }
   const reading = new Reading()
   const configuration = {
     projects: wire.projects.map(({ name, roles, scopes, audiences, rolesClaim }) => {
       return { name, roles, scopes, audiences: audiences.map(normalUri), rolesClaim }
     }),
-    serviceUsers: wire.serviceUsers.map((user, index) => toUser(user, `serviceUsers[${index}]`, reading)),
-    trustedIssuers: wire.trustedIssuers.map((issuer, index) => toIssuer(issuer, `trustedIssuers[${index}]`, reading)),
+    serviceUsers: wire.serviceUsers.map((user, index) => toUser(user, `serviceUsers[${index}]`, { reading, parsers })),
+    trustedIssuers: wire.trustedIssuers.map(({ issuer, keys, algorithms, maxLifetimeSeconds = 0 }, index) => ({
+      issuer,
+      keys: reading.read(`trustedIssuers[${index}].keys`, () => readKeyOrigin(toKeyOrigin(keys), parsers)) ?? null,
+      algorithms: algorithms.filter(isAssertionAlgorithm),
+      maxLifetimeSeconds,
+    })),
     rotationPolicy: wire.rotationPolicy === undefined ? null : toPolicy(wire.rotationPolicy, reading),
   }
-  return { configuration, mistakes: reading.mistakes }
+  return { configuration, mistakes: reading.found }
 }
 
 /** Reads fields whose form the rules of the proto cannot say. */
-class Reading {
-  readonly mistakes: Mistake[] = []
+class Reading extends Mistakes {
+  /** Undefined: it cannot be read, which is a mistake. */
+  read<T>(path: string, read: () => T): T | undefined {
+    return this.checked(path, () => {
+      try {
+        return read()
+      } catch (error) {
+        if (!(error instanceof ConnectError)) throw error
+        throw new DomainError('configuration_invalid', error.rawMessage.replace(/^[^:]*: /, ''))
+      }
+    })
+  }
 
-  read<T>(path: string, read: () => T, fallback: T): T {
-    try {
-      return read()
-    } catch (error) {
-      if (!(error instanceof ConnectError)) throw error
-      this.mistakes.push(mistakeAt(path, error.rawMessage.replace(/^[^:]*: /, '')))
-      return fallback
-    }
+  date(path: string, timestamp: Timestamp | undefined): Date | null {
+    return this.read(path, () => toDate(timestamp, path)) ?? null
+  }
+
+  seconds(path: string, duration: Duration | undefined): number | undefined {
+    return duration && this.read(path, () => toSeconds(duration, path))
   }
 }
 
-function mistakeAt(path: string, message: string): Mistake {
-  return { path, message, code: 'configuration_invalid' }
-}
-
+/** What breaks the rules of the proto, and NUL in texts, which PostgreSQL cannot store. Too many items are told alone: each could be a mistake. */
 function violationsOf(wire: WireConfiguration): readonly Mistake[] {
+  const mistakes = new Mistakes()
+  let items = 0
+  for (const { path, value } of valuesIn(wire)) {
+    if (Array.isArray(value)) items += value.length
+    if (items > MAX_ITEMS) {
+      const message = `a configuration has at most ${MAX_ITEMS} values in all its lists: apply it in parts, with a label for each`
+      return [{ path, code: 'configuration_too_large', message }]
+    }
+    if (typeof value === 'string' && value.includes('\0'))
+      mistakes.add(path, 'configuration_invalid', 'must not have a NUL character')
+  }
   const { violations = [], error } = validator.validate(ConfigurationSchema, wire)
   if (error !== undefined && violations.length === 0) throw error
-  return violations.map(({ field, message }) => {
+  for (const { field, message } of violations) {
     const path = field.map((element) => {
       if (element.kind === 'list_sub') return `[${element.index}]`
       if (element.kind === 'map_sub') return `[${element.key}]`
       return element.kind === 'oneof' ? '' : `.${element.jsonName}`
     })
-    return mistakeAt(path.join('').replace(/^\./, ''), message)
-  })
-}
-
-/**
- * What no configuration may have, found before anything is looked at: a list that is too long, which is told alone, since each value of it would be a
- * mistake of its own; NUL in texts, which PostgreSQL cannot store.
- */
-function unfitIn(wire: WireConfiguration): readonly Mistake[] {
-  const mistakes: Mistake[] = []
-  let values = 0
-  for (const { path, size = 0, text = '' } of partsOf(ConfigurationSchema, wire)) {
-    values += size
-    if (values > MAX_VALUES) return [tooLarge(path, `${MAX_VALUES} values in all its lists`)]
-    if (size > MAX_ITEMS) return [tooLarge(path, `${MAX_ITEMS} items in a list`)]
-    if (text.includes('\0')) mistakes.push(mistakeAt(path, 'must not have a NUL character'))
+    mistakes.add(path.join('').slice(1), 'configuration_invalid', message)
   }
-  return mistakes
+  return mistakes.found
 }
 
-function tooLarge(path: string, limit: string): Mistake {
-  const message = `a configuration has at most ${limit}: apply it in parts, with a label for each`
-  return { path, message, code: 'configuration_too_large' }
+/** Every value in a message, before what is in it. Its fields are called as in JSON. */
+function* valuesIn(value: unknown, path = ''): Iterable<{ readonly path: string; readonly value: unknown }> {
+  yield { path, value }
+  if (typeof value !== 'object' || value === null) return
+  for (const [name, member] of Object.entries(value))
+    yield* valuesIn(member, Array.isArray(value) ? `${path}[${name}]` : `${path}.${name}`.replace(/^\./, ''))
 }
 
-/** Every list in a message, before what is in it, and every text. */
-function* partsOf(
-  type: DescMessage,
-  message: Message,
-  prefix = '',
-): Iterable<{ readonly path: string; readonly size?: number; readonly text?: string }> {
-  const reflected = reflect(type, message)
-  for (const field of type.fields.filter((each) => reflected.isSet(each))) {
-    const path = prefix + field.jsonName
-    let values: [path: string, value: unknown][] = [[path, reflected.get(field)]]
-    if (field.fieldKind === 'list') {
-      const list = reflected.get(field)
-      yield { path, size: list.size }
-      values = [...list].map((item, index) => [`${path}[${index}]`, item])
-    }
-    for (const [place, value] of values) {
-      if (typeof value === 'string') yield { path: place, text: value }
-      else if (field.message) yield* partsOf(field.message, (value as { message: Message }).message, `${place}.`)
-    }
-  }
-}
-
-function toUser(wire: WireServiceUser, path: string, reading: Reading): ServiceUserText {
+function toUser(
+  wire: WireServiceUser,
+  path: string,
+  { reading, parsers }: { readonly reading: Reading; readonly parsers: KeyParsers },
+): ServiceUserConfiguration {
   const { project, name, projectRoles, scopes, tokenLifetime, tokenClaims } = wire
   const { enabled = true, clientCredentialsEnabled = true } = wire
-  const dateOf = (expirationDate: Parameters<typeof toDate>[0], place: string): Date | null =>
-    reading.read(`${place}.expirationDate`, () => toDate(expirationDate, 'expiration_date'), null)
-  if (wire.generateSecret !== undefined) reading.mistakes.push(mistakeAt(`${path}.generateSecret`, NO_HAND_OVER))
+  if (wire.generateSecret !== undefined) reading.add(`${path}.generateSecret`, 'configuration_invalid', NO_HAND_OVER)
   return {
     project,
     name,
     enabled,
     ...switchesOf({ ...wire, clientCredentialsEnabled }),
-    projectRoles: projectRoles.map((grant) => ({ project: grant.project, roles: grant.roles })),
+    projectRoles,
     managedProjects: wire.managedProjects.map((grant) => ({ project: grant.project, role: toMemberRole(grant.role) })),
     scopes,
     instanceRoles: wire.instanceRoles.map(toInstanceRole),
-    publicKeys: wire.publicKeys.map(({ publicJwk: json, expirationDate }, index) => ({
-      json,
-      expiresAt: dateOf(expirationDate, `${path}.publicKeys[${index}]`),
-    })),
+    publicKeys: wire.publicKeys.map(({ publicJwk: json, expirationDate }, index) => {
+      const place = `${path}.publicKeys[${index}]`
+      const expiresAt = reading.date(`${place}.expirationDate`, expirationDate)
+      const publicJwk = reading.read(`${place}.publicJwk`, () => parseUserKey(json, parsers))
+      return publicJwk === undefined ? null : { publicJwk, expiresAt }
+    }),
     federatedIdentities: wire.federatedIdentities.map(({ issuer, subject, audience, claims }) => ({
       issuer,
       subject,
@@ -168,42 +153,30 @@ function toUser(wire: WireServiceUser, path: string, reading: Reading): ServiceU
     })),
     clientCertificates: wire.clientCertificates.map(({ match, expirationDate }, index) => ({
       ...toMatch(match),
-      expiresAt: dateOf(expirationDate, `${path}.clientCertificates[${index}]`),
+      expiresAt: reading.date(`${path}.clientCertificates[${index}].expirationDate`, expirationDate),
     })),
-    tokenLifetimeSeconds: secondsOf(tokenLifetime, `${path}.tokenLifetime`, { reading, fallback: null }),
+    tokenLifetimeSeconds: reading.seconds(`${path}.tokenLifetime`, tokenLifetime) ?? null,
     tokenClaims,
   }
 }
 
-function toIssuer(wire: WireTrustedIssuer, path: string, reading: Reading): TrustedIssuerText {
-  const { issuer, keys, algorithms, maxLifetimeSeconds = 0 } = wire
-  return {
-    issuer,
-    keys: reading.read(`${path}.keys`, () => toKeyOrigin(keys), null),
-    algorithms: algorithms.filter(isAssertionAlgorithm),
-    maxLifetimeSeconds,
-  }
+function parseUserKey(json: string, { parseUserKeys }: KeyParsers): UserKey['publicJwk'] {
+  const [key, ...others] = parseUserKeys(json)
+  if (key !== undefined && others.length === 0) return key
+  throw new DomainError('user_key_invalid', 'it must be one JWK: write the keys of a JWK Set one by one')
 }
 
 function toPolicy(wire: WirePolicy, reading: Reading): RotationPolicy {
   const standard = DEFAULT_ROTATION_POLICY
-  const seconds = (duration: Duration | undefined, name: string, fallback: number): number =>
-    secondsOf(duration, `rotationPolicy.${name}`, { reading, fallback })
+  const seconds = (name: 'rotationInterval' | 'publishAhead' | 'retention' | 'rollbackWindow'): number =>
+    reading.seconds(`rotationPolicy.${name}`, wire[name]) ?? standard[`${name}Seconds`]
   return {
     enabled: wire.enabled ?? standard.enabled,
     config: wire.config === undefined ? standard.config : toWebKeyConfig(wire.config),
-    rotationIntervalSeconds: seconds(wire.rotationInterval, 'rotationInterval', standard.rotationIntervalSeconds),
-    publishAheadSeconds: seconds(wire.publishAhead, 'publishAhead', standard.publishAheadSeconds),
-    retentionSeconds: seconds(wire.retention, 'retention', standard.retentionSeconds),
-    rollbackWindowSeconds: seconds(wire.rollbackWindow, 'rollbackWindow', standard.rollbackWindowSeconds),
+    rotationIntervalSeconds: seconds('rotationInterval'),
+    publishAheadSeconds: seconds('publishAhead'),
+    retentionSeconds: seconds('retention'),
+    rollbackWindowSeconds: seconds('rollbackWindow'),
     keepStandby: wire.keepStandby ?? standard.keepStandby,
   }
-}
-
-function secondsOf<T>(
-  duration: Duration | undefined,
-  path: string,
-  { reading, fallback }: { readonly reading: Reading; readonly fallback: T },
-): number | T {
-  return duration === undefined ? fallback : reading.read<number | T>(path, () => toSeconds(duration, path), fallback)
 }

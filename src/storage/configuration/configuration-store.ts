@@ -2,18 +2,18 @@
 import { sql, type Transaction } from 'kysely'
 import { type ChangedUsers, changedByIssuers } from '../../domain/changes.ts'
 import type { ConfigurationPlan, ConfiguredState } from '../../domain/configuration/plan.ts'
-import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { ConfigurationStore } from '../../domain/ports/configuration.ts'
 import { changeInstance } from '../change/instance-change.ts'
 import { readChangeMoment } from '../change/instance-row.ts'
 import { writeTrustedIssuers } from '../federation/federation-store.ts'
-import { type ProjectChange, writeProjects } from '../identities/project-row.ts'
+import { writeProjects } from '../identities/project-row.ts'
 import { type ServiceUserChange, writeServiceUsers } from '../identities/service-user-changes.ts'
 import { readRotation, writeRotation } from '../keys/rotation-row.ts'
 import { type Database, readSnapshot } from '../postgres/database.ts'
 import type { Tables } from '../schema/tables.ts'
-import { readConfiguredState, readSelectedState, writeLabels } from './configured-state.ts'
+import { readConfiguredState, writeLabels } from './configured-state.ts'
+import { withLosingUsers } from './losing-users.ts'
 
 /** How long the process may compute between two statements, and how long the lock may be held. */
 const IDLE_MILLIS = 5_000
@@ -27,22 +27,30 @@ export function createConfigurationStore(database: Database, macs: PublicKeyMacs
         moment: await readChangeMoment(trx),
       })),
 
-    select: (selection) => readSnapshot(database.db, (trx) => readSelectedState({ db: trx, macs }, selection)),
+    plan: ({ subject, decide }) =>
+      readSnapshot(database.db, async (trx) => {
+        const state = await readConfiguredState({ db: trx, macs }, subject)
+        return await withLosingUsers(trx, state, decide(state, await readChangeMoment(trx)))
+      }),
 
-    apply: async (entry, { subject, label }, decide) => {
+    apply: async (entry, { subject, label, decide }) => {
+      let counted: ConfigurationPlan | undefined
       const { decision, after } = await changeInstance(database, entry, {
         read: async (trx) => {
           await allowMoreTime(trx)
           return await readConfiguredState({ db: trx, macs }, subject)
         },
         decide: (before, moment) => {
-          const { plan, resources } = decide(before, moment)
-          const events = resources.map((resource) => ({ resource }))
-          return { plan, events, changedUsers: changedByPlan(before.trustedIssuers, plan) }
+          const plan = decide(before, moment)
+          const events = plan.resources.map((resource) => ({ resource }))
+          return { plan, events, changedUsers: changedByPlan(before, plan) }
         },
-        write: (trx, before, { plan }) => writePlan({ trx, macs, label }, before, plan),
+        write: async (trx, before, { plan }) => {
+          counted = await withLosingUsers(trx, before, plan)
+          return await writePlan({ trx, macs, label }, before, plan)
+        },
       })
-      return { plan: decision.plan, version: after.version }
+      return { plan: counted ?? decision.plan, version: after.version }
     },
   }
 }
@@ -74,55 +82,42 @@ interface Writing {
 export async function writePlan(
   { trx, macs, label }: Writing,
   before: ConfiguredState,
-  plan: ConfigurationPlan,
+  { changes, trustedIssuers, takenOver }: ConfigurationPlan,
 ): Promise<boolean> {
-  const { changes, trustedIssuers, takenOver } = plan
-  const users = changes.flatMap((change): ServiceUserChange[] =>
-    change.kind === 'service_user' ? [[change.before, change.next]] : [],
-  )
-  const projects = changes.flatMap((change): ProjectChange[] =>
-    change.kind === 'project' ? [[change.before, change.next]] : [],
-  )
-  await writeServiceUsers(
+  const users = changes.filter((change) => change.kind === 'service_user')
+  const writeUsers = async (which: readonly (typeof users)[number][]) =>
+    writeServiceUsers(
+      trx,
+      which.map((change): ServiceUserChange => [change.before, change.next]),
+      macs,
+    )
+  const projects = changes.filter((change) => change.kind === 'project')
+  await writeUsers(users.filter(({ next }) => next === null))
+  await writeProjects(
     trx,
-    users.filter(([, next]) => next === null),
-    macs,
+    projects.map((change) => [change.before, change.next]),
   )
-  await writeProjects(trx, projects)
   await writeTrustedIssuers(trx, [before.trustedIssuers, trustedIssuers], macs)
-  await writeServiceUsers(
-    trx,
-    users.filter(([, next]) => next !== null),
-    macs,
-  )
+  await writeUsers(users.filter(({ next }) => next !== null))
   for (const change of changes) {
-    if (change.kind === 'rotation_policy')
+    if (change.kind === 'rotation_policy' && change.next !== null)
       await writeRotation(trx, { ...(await readRotation(trx)), policy: change.next })
   }
-  const created = changes.flatMap((change) => {
-    if (change.kind === 'rotation_policy' || change.before !== undefined || change.next === null) return []
-    return [idOf(change.next)]
-  })
-  await writeLabels(trx, [...created, ...takenOver.map(({ id }) => id)], label)
+  const created = changes.filter((change) => change.before === undefined)
+  await writeLabels(
+    trx,
+    [...created, ...takenOver].map(({ id }) => id),
+    label,
+  )
   // A label is part of what a plan is made on: it says what is pruned.
   return changes.length > 0 || takenOver.length > 0
 }
 
-function changedByPlan(before: readonly TrustedIssuer[], { changes, trustedIssuers }: ConfigurationPlan): ChangedUsers {
-  const changed = changedByIssuers(before, trustedIssuers)
-  if (changed.kind === 'any') return changed
+function changedByPlan(before: ConfiguredState, { changes, trustedIssuers }: ConfigurationPlan): ChangedUsers {
+  const changed = changedByIssuers(before.trustedIssuers, trustedIssuers)
   const idsOf = (kind: 'service_user' | 'project') =>
-    changes.flatMap((change) => {
-      if (change.kind !== kind) return []
-      const resource = change.next ?? change.before
-      return resource === undefined ? [] : [idOf(resource)]
-    })
-  return { kind: 'some', userIds: idsOf('service_user'), projectIds: idsOf('project') }
-}
-
-function idOf(
-  resource: { readonly userId: string } | { readonly issuerId: string } | { readonly projectId: string },
-): string {
-  if ('userId' in resource) return resource.userId
-  return 'issuerId' in resource ? resource.issuerId : resource.projectId
+    changes.filter((change) => change.kind === kind).map(({ id }) => id)
+  return changed.kind === 'any'
+    ? changed
+    : { kind: 'some', userIds: idsOf('service_user'), projectIds: idsOf('project') }
 }

@@ -116,9 +116,9 @@ async function writeConfiguration(
 ): Promise<readonly string[]> {
   await allowPlanning(trx)
   const state = await readConfiguredState({ db: trx, macs }, subject)
-  const { plan, resources } = decide(state, { clock: now, date: now })
+  const plan = decide(state, { clock: now, date: now })
   await writePlan({ trx, macs, label }, state, plan)
-  return resources
+  return plan.resources
 }
 
 async function writeAdministrator(

@@ -2,15 +2,16 @@
  * Rules of plans that random configurations do not reach: dates, owners, and what moves from one resource to another.
  */
 import { describe, expect, it } from '@jest/globals'
-import type {
-  Configuration,
-  Mistake,
-  ServiceUserConfiguration,
+import {
+  type Configuration,
+  InvalidConfiguration,
+  type Mistake,
+  type ServiceUserConfiguration,
 } from '../../../../src/domain/configuration/configuration.ts'
-import { type ConfiguredState, type PlanOptions, planConfiguration } from '../../../../src/domain/configuration/plan.ts'
+import type { ConfiguredState, PlanOptions } from '../../../../src/domain/configuration/plan.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
 import { after } from '../../../../src/domain/time.ts'
-import { afterPlan, EMPTY, NOW, planOf, planOptions } from './planned-instance.ts'
+import { afterPlan, EMPTY, NOW, planOf } from './planned-instance.ts'
 
 const SHOP = { name: 'shop', roles: ['reader'], scopes: [], audiences: [], rolesClaim: false }
 
@@ -52,6 +53,17 @@ function linesOf(configuration: Configuration, state: ConfiguredState, options: 
   )
 }
 
+/** The mistakes, as `path code`. */
+function refusalOf(plan: () => unknown): string[] {
+  try {
+    plan()
+  } catch (error) {
+    if (error instanceof InvalidConfiguration) return error.mistakes.map(({ path, code }) => `${path} ${code}`)
+    throw error
+  }
+  return []
+}
+
 describe('a key that has expired', () => {
   const soon = after(NOW, 60)
   const state = applied(withUsers({ ...ROBOT, publicKeys: [publicKey('a', soon)] }))
@@ -74,7 +86,9 @@ describe('a key that has expired', () => {
 
   it('is not added', () => {
     const configuration = withUsers({ ...ROBOT, publicKeys: [publicKey('b', soon)] })
-    expect(() => planOf(configuration, state, later)).toThrow(/serviceUsers\[0\]\.publicKeys\[0\].*expiration_in_past/)
+    expect(refusalOf(() => planOf(configuration, state, later))).toEqual([
+      'serviceUsers[0].publicKeys[0] expiration_in_past',
+    ])
   })
 })
 
@@ -88,18 +102,17 @@ describe('what the user has already', () => {
     expect(linesOf(configuration, state, { limits })).toEqual([])
     const same = withUsers({ ...ROBOT, tokenLifetimeSeconds: 3000, tokenClaims: '{"email":"shop@example.com"}' })
     expect(linesOf(same, reserved)).toEqual([])
-    expect(() => planOf(same, state)).toThrow('token_claims_invalid')
-    expect(() => planOf(withUsers({ ...ROBOT, tokenLifetimeSeconds: 3001 }), state, { limits })).toThrow(
-      'token_lifetime_invalid',
-    )
+    expect(refusalOf(() => planOf(same, state))).toEqual(['serviceUsers[0].tokenClaims token_claims_invalid'])
+    const longer = withUsers({ ...ROBOT, tokenLifetimeSeconds: 3001 })
+    expect(refusalOf(() => planOf(longer, state, { limits }))).toEqual([
+      'serviceUsers[0].tokenLifetime token_lifetime_invalid',
+    ])
   })
 })
 
 describe('a mistake that others would follow from', () => {
-  const mistakesOf = (configuration: Configuration, known: readonly Mistake[] = []) => {
-    const outcome = planConfiguration(configuration, EMPTY, { ...planOptions(), known })
-    return outcome.kind === 'plan' ? [] : outcome.mistakes.map(({ path, code }) => `${path} ${code}`)
-  }
+  const mistakesOf = (configuration: Configuration, known: readonly Mistake[] = []) =>
+    refusalOf(() => planOf(configuration, EMPTY, { known }))
   const issuer = 'https://ci.example'
   const identity = { issuer, subject: 'a', audience: null, claims: [] }
 
@@ -148,9 +161,24 @@ describe('the last owner', () => {
   })
 
   it('is neither disabled nor pruned', () => {
-    expect(() => planOf(withUsers({ ...owner('one'), enabled: false }), state)).toThrow(/serviceUsers\[0\].*last_owner/)
-    expect(() => planOf(withUsers(), state, { prune: true })).toThrow('last_owner')
+    const disabled = withUsers({ ...owner('one'), enabled: false })
+    expect(refusalOf(() => planOf(disabled, state))).toEqual(['serviceUsers[0] last_owner'])
+    expect(refusalOf(() => planOf(withUsers(), state, { prune: true }))).toEqual([' last_owner'])
     expect(() => planOf(withUsers(), { ...state, otherOwners: 1 }, { prune: true })).not.toThrow()
+  })
+})
+
+describe('a project that is pruned', () => {
+  const state = applied(withUsers(ROBOT))
+  const [project] = state.projects
+  const nothing = { ...withUsers(), projects: [] }
+
+  it('is deleted with its users, and not while others are in it', () => {
+    expect(planOf(nothing, state, { prune: true }).changes.map(({ next }) => next)).toEqual([null, null])
+    const unlabelled = { ...state, labels: new Map([[project!.projectId, 'default']]) }
+    expect(refusalOf(() => planOf(nothing, unlabelled, { prune: true }))).toEqual([' project_has_users'])
+    const more = { ...state, otherUsers: new Map([[project!.projectId, 1]]) }
+    expect(refusalOf(() => planOf(nothing, more, { prune: true }))).toEqual([' project_has_users'])
   })
 })
 
@@ -167,9 +195,9 @@ describe('an audience', () => {
   })
 
   it('belongs to one project', () => {
-    expect(() => planOf({ ...withUsers(), projects: [bank] }, state)).toThrow('project_audience_taken')
-    const elsewhere = { ...EMPTY, audiences: new Map([[urn, 'another-project']]) }
-    expect(() => planOf({ ...withUsers(), projects: [bank] }, elsewhere)).toThrow('project_audience_taken')
+    expect(refusalOf(() => planOf({ ...withUsers(), projects: [bank] }, state))).toEqual([
+      'projects[0].audiences[0] project_audience_taken',
+    ])
   })
 })
 
@@ -179,6 +207,8 @@ describe('the rotation policy', () => {
     const rotationPolicy = { ...DEFAULT_ROTATION_POLICY, enabled: false }
     expect(linesOf({ ...withUsers(), rotationPolicy }, EMPTY)).toContain('enabled: yes > no')
     const short = { ...DEFAULT_ROTATION_POLICY, retentionSeconds: 1 }
-    expect(() => planOf({ ...withUsers(), rotationPolicy: short }, EMPTY)).toThrow('rotation_policy_invalid')
+    expect(refusalOf(() => planOf({ ...withUsers(), rotationPolicy: short }, EMPTY))).toEqual([
+      'rotationPolicy rotation_policy_invalid',
+    ])
   })
 })

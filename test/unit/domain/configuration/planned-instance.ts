@@ -1,8 +1,9 @@
 /**
  * An instance in memory that becomes what plans say, for tests of plans.
  */
+import { create } from '@bufbuild/protobuf'
+import { ConfigurationSchema } from '../../../../gen/iam/config/v2/configuration_pb.js'
 import type { Configuration } from '../../../../src/domain/configuration/configuration.ts'
-import { toConfiguration } from '../../../../src/domain/configuration/export.ts'
 import {
   type ConfigurationPlan,
   type ConfiguredState,
@@ -12,6 +13,8 @@ import {
 import type { Project } from '../../../../src/domain/identities/project.ts'
 import type { ServiceUser } from '../../../../src/domain/identities/service-user.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
+import { fromInstance } from '../../../../src/rpc/configuration/configuration-export.ts'
+import { toConfiguration } from '../../../../src/rpc/configuration/configuration-mapping.ts'
 
 export const NOW = new Date('2026-11-23T12:00:00Z')
 
@@ -25,8 +28,6 @@ export const EMPTY: ConfiguredState = {
   labels: new Map(),
   otherOwners: 0,
   otherUsers: new Map(),
-  otherHolders: { roles: new Map(), scopes: new Map(), projects: new Map(), trustedIssuers: new Map() },
-  audiences: new Map(),
 }
 
 /** Options with ids that count up. */
@@ -41,6 +42,7 @@ export function planOptions(options: Partial<PlanOptions> = {}): PlanOptions {
     limits: { jwksMaxAgeSeconds: 300, tokenLifetimeSeconds: 3600, maxStalenessSeconds: 60, maxWebKeys: 50 },
     newId: () => `id-${++ids}-${Math.random()}`,
     thumbprintOf: ({ kid: _kid, alg: _alg, ...members }) => JSON.stringify(members),
+    known: [],
     ...options,
   }
 }
@@ -52,24 +54,20 @@ export function afterPlan(state: ConfiguredState, plan: ConfigurationPlan, label
   const labels = new Map(state.labels)
   let { policy } = state
   for (const change of plan.changes) {
-    if (change.kind === 'project') become(projects, change, ({ projectId }: Project) => projectId)
-    if (change.kind === 'service_user') become(users, change, ({ userId }: ServiceUser) => userId)
-    if (change.kind === 'rotation_policy') policy = change.next
-    if (change.kind === 'project' && change.before === undefined) labels.set(change.next!.projectId, label)
-    if (change.kind === 'service_user' && change.before === undefined) labels.set(change.next!.userId, label)
-    if (change.kind === 'trusted_issuer' && change.before === undefined) labels.set(change.next!.issuerId, label)
+    if (change.kind === 'project') become(projects, change)
+    if (change.kind === 'service_user') become(users, change)
+    if (change.kind === 'rotation_policy') policy = change.next!
+    if (change.before === undefined) labels.set(change.id, label)
   }
   for (const { id } of plan.takenOver) labels.set(id, label)
-  const all = [...projects.values()]
   return {
     ...state,
     version: state.version + (plan.changes.length > 0 || plan.takenOver.length > 0 ? 1 : 0),
-    projects: all,
+    projects: [...projects.values()],
     users: [...users.values()].map((user) => grantedIn(user, projects)),
     trustedIssuers: plan.trustedIssuers,
     policy,
     labels,
-    audiences: new Map(all.flatMap(({ projectId, audiences }) => audiences.map((audience) => [audience, projectId]))),
   }
 }
 
@@ -88,34 +86,27 @@ function grantedIn(user: ServiceUser, projects: ReadonlyMap<string, Project>): S
   }
 }
 
-function become<T>(
-  all: Map<string, T>,
-  { before, next }: { before: T | undefined; next: T | null },
-  idOf: (one: T) => string,
-): void {
-  if (next === null) all.delete(idOf(before!))
-  else all.set(idOf(next), next)
+function become<T>(all: Map<string, T>, { id, next }: { id: string; next: T | null }): void {
+  if (next === null) all.delete(id)
+  else all.set(id, next)
 }
 
-/** The plan. @throws {Error} with the mistakes. */
 export function planOf(
   configuration: Configuration,
   state: ConfiguredState,
   options: Partial<PlanOptions> = {},
 ): ConfigurationPlan {
-  const outcome = planConfiguration(configuration, state, planOptions(options))
-  if (outcome.kind === 'mistakes') throw new Error(JSON.stringify(outcome.mistakes))
-  return outcome.plan
+  return planConfiguration(configuration, state, planOptions(options))
 }
 
-/** All of an instance as a configuration. */
-export function exported({ projects, users, trustedIssuers, policy }: ConfiguredState): Configuration {
-  return toConfiguration(
-    { projects, users, trustedIssuers, policy },
-    {
-      clock: NOW,
-      projects: new Map(projects.map(({ projectId, name }) => [projectId, name])),
-      issuers: new Map(trustedIssuers.map(({ issuerId, issuer }) => [issuerId, issuer])),
-    },
-  )
+/** All of an instance as a configuration, by way of the message. */
+export function exported(state: ConfiguredState): Configuration {
+  const message = fromInstance(state, { label: null, projects: [] }, NOW)
+  const { configuration, mistakes } = toConfiguration(create(ConfigurationSchema, message), {
+    parseUserKeys: (json) => [JSON.parse(json)],
+    parseIssuerKeys: (json) => JSON.parse(json).keys,
+    parseCaCertificates: (pem) => pem,
+  })
+  if (mistakes.length > 0) throw new Error(JSON.stringify(mistakes))
+  return configuration
 }
