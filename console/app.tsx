@@ -13,7 +13,7 @@ import { Patterns } from './keys/legend.tsx'
 import { followInstance, heardAt, instance, now, outage, version } from './live/instance.ts'
 import { linkTo, route } from './navigation/route.ts'
 import { Button, Icon, type IconName } from './parts/buttons.tsx'
-import { ErrorBoundary, sentence } from './parts/page.tsx'
+import { Page, sentence } from './parts/page.tsx'
 import { ProjectPage } from './projects/project-page.tsx'
 import { ProjectsPage } from './projects/projects-page.tsx'
 import { NoRightsPage, SignInPage, SignOutFailedPage, UnreachablePage } from './session/entry-pages.tsx'
@@ -103,9 +103,9 @@ function Frame({ user }: { readonly user: SignedIn }) {
         <div>
           <OutageBanner />
           <main class="main" id="main" ref={main}>
-            <ErrorBoundary key={route.value.path.join('/')}>
+            <Page key={route.value.path.join('/')}>
               <PageOf place={place} id={id} />
-            </ErrorBoundary>
+            </Page>
           </main>
         </div>
       </div>
@@ -130,26 +130,19 @@ function NotFound() {
   )
 }
 
-/** Says that the server or its database cannot be reached, and how old is what is shown. */
+/** Says that the server or its database cannot be reached, and how old is what is shown; or that the replica answers, and cannot serve. */
 function OutageBanner() {
   const failure = outage.value
-  // The time that passes is that of this machine: the server cannot be asked.
-  const age = now.value > 0 ? Date.now() - heardAt.value : 0
-  if (failure === undefined) return <NotReady />
-  return (
-    <div class="banner" role="alert">
-      {sentence(failure.message)} {heardAt.value > 0 && `What is shown is ${formatLength(age)} old.`}
-    </div>
-  )
-}
-
-/** The replica answers, and says that it cannot serve. */
-function NotReady() {
   const replica = instance.value?.replica
-  if (replica === undefined || replica.ready) return null
+  if (failure === undefined && replica?.ready !== false) return null
+  // The time that passes is that of this machine: the server cannot be asked.
+  const age =
+    now.value > 0 && heardAt.value > 0 ? `What is shown is ${formatLength(Date.now() - heardAt.value)} old.` : ''
   return (
     <div class="banner" role="alert">
-      This replica is not ready: {sentence(replica.reason)}
+      {failure === undefined
+        ? `This replica is not ready: ${sentence(replica?.reason ?? '')}`
+        : `${sentence(failure.message)} ${age}`}
     </div>
   )
 }

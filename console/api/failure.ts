@@ -41,13 +41,3 @@ export function failureOf(error: unknown): Failure {
 export function isUnauthenticated(error: unknown): boolean {
   return ConnectError.from(error).code === Code.Unauthenticated
 }
-
-/** The response to a call; null if there is nothing of that id. */
-export async function unlessMissing<T>(call: Promise<T>): Promise<T | null> {
-  try {
-    return await call
-  } catch (error) {
-    if (ConnectError.from(error).code === Code.NotFound) return null
-    throw error
-  }
-}

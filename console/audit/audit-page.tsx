@@ -10,7 +10,7 @@ import { now } from '../live/instance.ts'
 import { changeQuery, linkTo, route } from '../navigation/route.ts'
 import { useAction } from '../parts/action.ts'
 import { Button } from '../parts/buttons.tsx'
-import { type Column, Listing, useListing } from '../parts/data-table.tsx'
+import { type Column, Listing } from '../parts/data-table.tsx'
 import { Field } from '../parts/fields.tsx'
 import { FailureNotice, PageHeading } from '../parts/page.tsx'
 import { Copyable } from '../parts/values.tsx'
@@ -19,12 +19,6 @@ import { type AuditFilter, filterOf, requestOf } from './audit-filter.ts'
 
 export function AuditPage() {
   const filter = filterOf(route.value.query)
-  const loaded = useListing(
-    `audit ${JSON.stringify(filter)}`,
-    async (page, options) => auditTrail.listAuditEvents({ ...(await requestOf(filter, options)), ...page }, options),
-    // Refusals make no new version.
-    { isPeriodic: true },
-  )
   return (
     <>
       <PageHeading title="Audit trail">
@@ -36,7 +30,12 @@ export function AuditPage() {
           <Listing
             caption="Events, newest first"
             columns={COLUMNS}
-            loaded={loaded}
+            name={`audit ${JSON.stringify(filter)}`}
+            // Refusals make no new version.
+            isPeriodic
+            read={async (page, options) =>
+              auditTrail.listAuditEvents({ ...(await requestOf(filter, options)), ...page }, options)
+            }
             rowsOf={(page) => page.events}
             keyOf={({ eventId }) => eventId}
             empty="No event fits."

@@ -1,7 +1,7 @@
 /**
  * Moments, lengths of time and identifiers as text.
  */
-import { type Duration, type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt'
+import { type Duration, durationMs, type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
@@ -30,12 +30,12 @@ export function isMoment(at: number): boolean {
 export function millisecondsOf(timestamp: Timestamp): number
 export function millisecondsOf(timestamp: Timestamp | undefined): number | undefined
 export function millisecondsOf(timestamp: Timestamp | undefined): number | undefined {
-  return timestamp === undefined ? undefined : timestampDate(timestamp).getTime()
+  return timestamp && timestampMs(timestamp)
 }
 
 /** A duration of a message in milliseconds. */
 export function lengthOf(duration: Duration | undefined): number {
-  return duration === undefined ? 0 : Number(duration.seconds) * SECOND
+  return duration === undefined ? 0 : durationMs(duration)
 }
 
 const TIME = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })

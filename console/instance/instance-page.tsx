@@ -1,6 +1,7 @@
 /**
  * The instance: the replica that answers and the others, the database, master keys, settings, and who is signed in at the console.
  */
+import type { Duration } from '@bufbuild/protobuf/wkt'
 import {
   type Instance,
   type MasterKey,
@@ -8,7 +9,7 @@ import {
   ReplicaPresence,
   type Setting,
 } from '../../gen/iam/instance/v2/instance_service_pb.js'
-import { formatDistance, formatRoughly, millisecondsOf, shortened } from '../format/text.ts'
+import { formatDistance, formatRoughly, lengthOf, millisecondsOf, shortened } from '../format/text.ts'
 import { heardAt, instance, now } from '../live/instance.ts'
 import { type Column, DataTable } from '../parts/data-table.tsx'
 import { LoadedView } from '../parts/loaded-view.tsx'
@@ -60,7 +61,7 @@ function Overview({ instance: { version, changeDate, replica, database } }: { re
               <When at={changeDate} otherwise="none yet" />
             </Fact>
             <Fact name="Database">PostgreSQL {database?.postgresqlVersion}</Fact>
-            <Fact name="Its clock">{offsetOf(preciseLengthOf(database?.clockOffset))}</Fact>
+            <Fact name="Its clock">{offsetOf(database?.clockOffset)}</Fact>
           </dl>
         </div>
         <div>
@@ -79,11 +80,9 @@ function Overview({ instance: { version, changeDate, replica, database } }: { re
             <Fact name="Running">
               {startedAt === undefined ? '–' : formatDistance(startedAt, at).replace(' ago', '')}
             </Fact>
-            <Fact name="Confirmed by the database">{`${formatPrecisely(preciseLengthOf(replica?.staleness) ?? 0)} ago`}</Fact>
+            <Fact name="Confirmed by the database">{`${formatPrecisely(lengthOf(replica?.staleness))} ago`}</Fact>
             <Fact name="Last change took">
-              {replica?.lag === undefined
-                ? 'none from elsewhere yet'
-                : formatPrecisely(preciseLengthOf(replica.lag) ?? 0)}
+              {replica?.lag === undefined ? 'none from elsewhere yet' : formatPrecisely(lengthOf(replica.lag))}
             </Fact>
           </dl>
         </div>
@@ -92,17 +91,13 @@ function Overview({ instance: { version, changeDate, replica, database } }: { re
   )
 }
 
-/** A duration in milliseconds, with fractions of a second. */
-function preciseLengthOf(duration: { seconds: bigint; nanos: number } | undefined): number | undefined {
-  return duration === undefined ? undefined : Number(duration.seconds) * 1000 + duration.nanos / 1_000_000
-}
-
 function formatPrecisely(milliseconds: number): string {
   return milliseconds < 1000 ? `${Math.round(milliseconds)} ms` : formatRoughly(milliseconds)
 }
 
-function offsetOf(milliseconds: number | undefined): string {
-  if (milliseconds === undefined) return 'not known'
+function offsetOf(offset: Duration | undefined): string {
+  if (offset === undefined) return 'not known'
+  const milliseconds = lengthOf(offset)
   if (Math.abs(milliseconds) < 500) return 'agrees with that of this replica'
   return `is ${formatPrecisely(Math.abs(milliseconds))} ${milliseconds > 0 ? 'ahead' : 'behind'}`
 }

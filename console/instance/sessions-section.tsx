@@ -7,7 +7,7 @@ import { consoleService, everyItemOf, serviceUsers } from '../api/clients.ts'
 import { shortened } from '../format/text.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { linkTo } from '../navigation/route.ts'
-import { type Column, DataTable, type Removal } from '../parts/data-table.tsx'
+import { type Column, DataTable, removal } from '../parts/data-table.tsx'
 import { LoadedView } from '../parts/loaded-view.tsx'
 import { CardSection, Notice } from '../parts/page.tsx'
 import { Distance, When } from '../parts/values.tsx'
@@ -59,7 +59,7 @@ export function SessionsSection() {
               columns={columns}
               rows={sessions}
               keyOf={({ sessionId }) => sessionId}
-              removal={may('iam.session.delete') && REVOCATION}
+              actionsOf={may('iam.session.delete') && ((session) => [revocationOf(session)])}
             />
           </div>
         )}
@@ -68,15 +68,17 @@ export function SessionsSection() {
   )
 }
 
-const REVOCATION: Removal<Session> = {
-  verb: 'Revoke',
-  labelOf: (session) => `Revoke ${describe(session)}`,
-  titleOf: () => 'Revoke the session?',
-  consequenceOf: ({ unreadable }) =>
-    unreadable
+function revocationOf(session: Session) {
+  const { sessionId, unreadable } = session
+  return removal({
+    verb: 'Revoke',
+    label: `Revoke ${describe(session)}`,
+    title: 'Revoke the session?',
+    consequence: unreadable
       ? 'It leaves the list. It signs no browser in now either.'
       : 'The browser is signed out, on every replica at once. It may be the one in which you read this.',
-  remove: ({ sessionId }) => consoleService.revokeSession({ sessionId }),
+    remove: () => consoleService.revokeSession({ sessionId }),
+  })
 }
 
 function describe({ userId, sessionId, clientAddress, unreadable }: Session): string {
@@ -90,13 +92,7 @@ const MOST_NAMED = 20
 async function namesOf(sessions: readonly Session[], options: CallOptions): Promise<ReadonlyMap<string, string>> {
   if (!may('iam.user.read')) return new Map()
   const ids = [...new Set(sessions.map(({ userId }) => userId))].filter((userId) => userId !== '').slice(0, MOST_NAMED)
-  const users = await Promise.all(
-    ids.map(async (userId) => {
-      const { serviceUser } = await serviceUsers
-        .getServiceUser({ userId }, options)
-        .catch(() => ({ serviceUser: undefined }))
-      return [userId, serviceUser?.name ?? userId] as const
-    }),
-  )
-  return new Map(users)
+  const users = await Promise.allSettled(ids.map((userId) => serviceUsers.getServiceUser({ userId }, options)))
+  const found = users.flatMap((result) => (result.status === 'fulfilled' ? (result.value.serviceUser ?? []) : []))
+  return new Map(found.map(({ userId, name }) => [userId, name]))
 }

@@ -1,17 +1,14 @@
 /**
  * The trusted issuers, whose JWTs prove who a workload is; and one of them: its keys, and how fetching them goes.
  */
-
 import type { IssuerKeys, TrustedIssuer } from '../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import { trustedIssuers } from '../api/clients.ts'
-import { unlessMissing } from '../api/failure.ts'
 import { formatDistance, formatLength, millisecondsOf } from '../format/text.ts'
 import { now } from '../live/instance.ts'
-import { useLoaded } from '../live/loaded.ts'
 import { linkTo } from '../navigation/route.ts'
 import { useAction } from '../parts/action.ts'
 import { Button } from '../parts/buttons.tsx'
-import { type Column, DataTable, Listing, useListing } from '../parts/data-table.tsx'
+import { type Column, DataTable, Listing } from '../parts/data-table.tsx'
 import { DialogButton } from '../parts/dialogs.tsx'
 import { ItemView } from '../parts/loaded-view.tsx'
 import {
@@ -29,19 +26,12 @@ import { may } from '../session/session.ts'
 import { ChangeIssuerDialog, DeleteIssuerButton, TrustDialog } from './issuer-dialogs.tsx'
 
 export function IssuersPage() {
-  // A fetch of keys makes no new version.
-  const loaded = useListing('issuers', (page, options) => trustedIssuers.listTrustedIssuers(page, options), {
-    isPeriodic: true,
-  })
   return (
     <>
       <PageHeading title="Trusted issuers">
-        <DialogButton
-          verb="Trust issuer"
-          isPrimary
-          isOffered={may('iam.trusted_issuer.write')}
-          dialog={<TrustDialog />}
-        />
+        {may('iam.trusted_issuer.write') && (
+          <DialogButton text="Trust issuer" kind="primary" dialog={<TrustDialog />} />
+        )}
       </PageHeading>
       <p class="summary">
         JWTs of a trusted issuer, such as a cluster or a CI system, prove who a workload is. They give no right until a
@@ -51,7 +41,10 @@ export function IssuersPage() {
         <Listing
           caption="Trusted issuers"
           columns={COLUMNS}
-          loaded={loaded}
+          name="issuers"
+          // A fetch of keys makes no new version.
+          isPeriodic
+          read={(page, options) => trustedIssuers.listTrustedIssuers(page, options)}
           rowsOf={(page) => page.trustedIssuers}
           keyOf={({ issuerId }) => issuerId}
           empty="No issuer is trusted: workloads prove who they are with secrets, keys or certificates."
@@ -101,14 +94,13 @@ function sourceNameOf(keys: IssuerKeys | undefined): string {
 }
 
 export function IssuerPage({ id: issuerId }: { readonly id: string }) {
-  const loaded = useLoaded(
-    `issuer ${issuerId}`,
-    async (options) =>
-      (await unlessMissing(trustedIssuers.getTrustedIssuer({ issuerId }, options)))?.trustedIssuer ?? null,
-    { isPeriodic: true },
-  )
   return (
-    <ItemView place={['issuers', 'Trusted issuers']} what="issuer" loaded={loaded}>
+    <ItemView
+      place={['issuers', 'Trusted issuers']}
+      id={issuerId}
+      isPeriodic
+      read={async (options) => (await trustedIssuers.getTrustedIssuer({ issuerId }, options)).trustedIssuer}
+    >
       {(issuer) => <Issuer issuer={issuer} />}
     </ItemView>
   )
@@ -130,7 +122,7 @@ function Issuer({ issuer }: { readonly issuer: TrustedIssuer }) {
             onClick={() => void refresh.run()}
           />
         )}
-        <DialogButton verb="Change" isOffered={mayChange} dialog={<ChangeIssuerDialog issuer={issuer} />} />
+        {mayChange && <DialogButton text="Change" dialog={<ChangeIssuerDialog issuer={issuer} />} />}
         {may('iam.trusted_issuer.delete') && <DeleteIssuerButton issuer={issuer} />}
       </PageHeading>
       <FailureNotice failure={refresh.failure} />

@@ -1,75 +1,66 @@
 /**
- * What the signed-in user can do with a key, and the dialogs before it is activated, revoked or deleted: each says what that does to
- * verifiers.
+ * What can be done with keys, and the dialogs before it is done: each says what that does to verifiers.
  */
-import type { ComponentType } from 'preact'
-import { useContext, useEffect, useState } from 'preact/hooks'
-import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
+import { useState } from 'preact/hooks'
+import type { RotationPolicy } from '../../gen/iam/webkey/v2/rotation_pb.js'
+import { type WebKey, WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
+import { algorithmWarnings } from '../../src/domain/keys/algorithm-warnings.ts'
+import { parseKeyAlgorithm } from '../../src/domain/keys/key-algorithm.ts'
+import { knownAfterSeconds } from '../../src/domain/keys/rotation-policy.ts'
 import { webKeys } from '../api/clients.ts'
-import { formatLength, formatMoment, millisecondsOf, shortened } from '../format/text.ts'
+import { formatLength, formatMoment, lengthOf, millisecondsOf, shortened } from '../format/text.ts'
 import { now } from '../live/instance.ts'
-import { Closing, ConfirmDialog } from '../parts/dialogs.tsx'
+import type { RowAction } from '../parts/data-table.tsx'
+import { ConfirmDialog } from '../parts/dialogs.tsx'
 import { CheckField } from '../parts/fields.tsx'
-import { Notice } from '../parts/page.tsx'
+import { Notice, sentence, usePage } from '../parts/page.tsx'
 import { may } from '../session/session.ts'
+import { KEY_KINDS, KindChoice, kindOf } from './key-kind.tsx'
 import { isUnconfirmed, type KeyLife, type Lifetimes, neededUntil } from './key-life.ts'
 import { isNeeded } from './key-sentences.ts'
 
-/** Something that can be done with a key. */
-export type KeyAction = 'activate' | 'revoke' | 'delete'
-
-/** What can be done with a key in its state. */
-export function actionsOf({ key }: KeyLife): { action: KeyAction; label: string }[] {
-  const activate = may('iam.web_key.write')
-  const remove = may('iam.web_key.delete')
-  const actions: { action: KeyAction; label: string; offered: boolean }[] = [
-    { action: 'activate', label: 'Activate', offered: activate && key?.state === WebKeyState.INITIAL },
-    {
-      action: 'activate',
-      label: 'Roll back',
-      offered: activate && key?.state === WebKeyState.INACTIVE && key.hasPrivateKey,
-    },
-    { action: 'delete', label: 'Delete', offered: remove && key?.state === WebKeyState.INACTIVE },
-    { action: 'revoke', label: 'Revoke', offered: remove && key !== undefined && key.state !== WebKeyState.REVOKED },
-  ]
-  return actions.filter(({ offered }) => offered)
-}
-
-interface KeyDialogProps {
-  readonly kind: KeyAction
-  readonly keyId: string
-  readonly lives: readonly KeyLife[]
+/** The keys that a change of one is about. */
+export interface KeyContext {
   /** The life of the key that signs now. */
   readonly signer: KeyLife | undefined
   readonly lifetimes: Lifetimes
-  /** Is given what to say afterwards. */
-  readonly onDone: (outcome: string) => void
 }
 
-/** Asks before something is done with a key. It closes when that cannot be done any more: the key is gone, or was changed elsewhere. */
-export function KeyDialog({ kind, keyId, lives, ...shared }: KeyDialogProps) {
-  const close = useContext(Closing)
-  const life = lives.find(({ id }) => id === keyId)
-  const isPossible = life !== undefined && actionsOf(life).some(({ action }) => action === kind)
-  useEffect(() => {
-    if (!isPossible) close()
-  }, [isPossible])
-  if (!isPossible) return null
-  const ActionDialog = DIALOGS[kind]
-  return <ActionDialog life={life} {...shared} />
+/** What can be done with a key in its state. */
+export function keyActionsOf(life: KeyLife, context: KeyContext): RowAction[] {
+  const { key } = life
+  if (key === undefined) return []
+  const { state } = key
+  const about = { life, ...context }
+  const actions = [
+    { verb: 'Activate', dialog: <ActivateDialog {...about} />, offered: state === WebKeyState.INITIAL },
+    {
+      verb: 'Roll back',
+      dialog: <ActivateDialog {...about} />,
+      offered: state === WebKeyState.INACTIVE && key.hasPrivateKey,
+    },
+    { verb: 'Delete', dialog: <DeleteDialog {...about} />, offered: state === WebKeyState.INACTIVE },
+    { verb: 'Revoke', dialog: <RevokeDialog {...about} />, offered: state !== WebKeyState.REVOKED },
+  ]
+  const isRemoval = (verb: string) => verb === 'Delete' || verb === 'Revoke'
+  return actions
+    .filter(({ verb, offered }) => offered && may(isRemoval(verb) ? 'iam.web_key.delete' : 'iam.web_key.write'))
+    .map(({ verb, dialog }) => ({ verb, label: `${verb} key ${shortened(life.id)}`, dialog }))
 }
 
-interface ActionDialogProps extends Pick<KeyDialogProps, 'signer' | 'lifetimes' | 'onDone'> {
+interface KeyDialogProps extends KeyContext {
   readonly life: KeyLife
 }
-function ActivateDialog({ life, signer, lifetimes, onDone }: ActionDialogProps) {
+
+function ActivateDialog({ life, signer, lifetimes }: KeyDialogProps) {
+  const { say } = usePage()
   const name = shortened(life.id)
   const isRollback = life.key?.state === WebKeyState.INACTIVE
   const at = now.value
   const change = async () => {
     const { knownFrom } = await webKeys.activateWebKey({ keyId: life.id })
     const early = millisecondsOf(knownFrom)
-    onDone(
+    say(
       early === undefined
         ? `${name} signs all new tokens.`
         : `${name} signs all new tokens. Verifiers may not know it before ${formatMoment(early, now.value)}.`,
@@ -99,7 +90,8 @@ function ActivateDialog({ life, signer, lifetimes, onDone }: ActionDialogProps) 
   )
 }
 
-function RevokeDialog({ life, signer, lifetimes, onDone }: ActionDialogProps) {
+function RevokeDialog({ life, signer, lifetimes }: KeyDialogProps) {
+  const { say } = usePage()
   const [isSure, setIsSure] = useState(false)
   const name = shortened(life.id)
   const isSigner = signer?.id === life.id
@@ -110,7 +102,7 @@ function RevokeDialog({ life, signer, lifetimes, onDone }: ActionDialogProps) {
     const copies =
       until === undefined ? '' : ` Verifiers with a copy may trust it until ${formatMoment(until, now.value)}.`
     const signs = activeWebKey === undefined ? '' : ` ${shortened(activeWebKey.keyId)} signs all new tokens.`
-    onDone(`${name} is revoked.${signs}${copies}`)
+    say(`${name} is revoked.${signs}${copies}`)
   }
   return (
     <ConfirmDialog
@@ -147,12 +139,13 @@ function RevokeDialog({ life, signer, lifetimes, onDone }: ActionDialogProps) {
   )
 }
 
-function DeleteDialog({ life, onDone }: ActionDialogProps) {
+function DeleteDialog({ life }: KeyDialogProps) {
+  const { say } = usePage()
   const name = shortened(life.id)
   const at = now.value
   const change = async () => {
     await webKeys.deleteWebKey({ keyId: life.id })
-    onDone(`${name} is deleted.`)
+    say(`${name} is deleted.`)
   }
   return (
     <ConfirmDialog title={`Delete key ${name}?`} verb="Delete" isDangerous change={change}>
@@ -169,8 +162,90 @@ function DeleteDialog({ life, onDone }: ActionDialogProps) {
   )
 }
 
-const DIALOGS: Readonly<Record<KeyAction, ComponentType<ActionDialogProps>>> = {
-  activate: ActivateDialog,
-  revoke: RevokeDialog,
-  delete: DeleteDialog,
+interface CreateKeyDialogProps {
+  readonly published: readonly WebKey[]
+  readonly policy: RotationPolicy | undefined
+  readonly lifetimes: Lifetimes
+}
+
+/** Creates a key, of the kind of the policy unless another one is chosen. */
+export function CreateKeyDialog({ published, policy, lifetimes }: CreateKeyDialogProps) {
+  const { say } = usePage()
+  const [kindId, setKindId] = useState(() => kindOf(policy?.config)?.id ?? '')
+  const kind = KEY_KINDS.find(({ id }) => id === kindId)
+  // The same that the API says afterwards.
+  const warnings = kind === undefined ? [] : algorithmWarnings(parseKeyAlgorithm(kind.algorithm), published)
+  const change = async () => {
+    const { webKey, warnings: said } = await webKeys.createWebKey(kind === undefined ? {} : { config: kind.config })
+    say([`${shortened(webKey?.keyId ?? '')} is created and published.`, ...said.map(sentence)].join(' '))
+  }
+  return (
+    <ConfirmDialog title="Create a key" verb="Create key" change={change}>
+      <p>
+        Its public key is published at once. Verifiers know it when their copies of the key set have expired, after{' '}
+        {formatLength(lifetimes.keySetCache)}. It does not sign before it is activated, by hand or by the rotation.
+      </p>
+      <KindChoice value={kindId} onChange={setKindId} warnings={warnings} />
+    </ConfirmDialog>
+  )
+}
+
+interface RotateDialogProps extends KeyContext {
+  readonly lives: readonly KeyLife[]
+  readonly policy: RotationPolicy | undefined
+}
+
+/** Rotates out of turn. */
+export function RotateDialog({ lives, signer, policy, lifetimes }: RotateDialogProps) {
+  const { say } = usePage()
+  const at = now.value
+  const kind = kindOf(policy?.config)
+  const initial = lives.filter(({ key }) => key?.state === WebKeyState.INITIAL)
+  const standby = initial.find(({ key }) => kindOf(key?.config) === kind)
+  const change = async () => {
+    const { done, rotationDate, webKey } = await webKeys.rotateWebKey({})
+    const name = webKey === undefined ? 'A key that is being created' : shortened(webKey.keyId)
+    const date = millisecondsOf(rotationDate)
+    say(
+      done || date === undefined
+        ? `${name} signs all new tokens.`
+        : `${name} signs all new tokens from ${formatMoment(date, now.value)} on, when verifiers know it.`,
+    )
+  }
+  return (
+    <ConfirmDialog title="Rotate now?" verb="Rotate" change={change}>
+      <p>
+        {standby === undefined
+          ? `No key of the kind that the policy names (${kind?.name}) stands by: one is created now, and signs ` +
+            `${formatLength(knownAfter(policy, lifetimes))} after its publication, when every verifier knows it.`
+          : effectOf(standby, knownAfter(policy, lifetimes), at)}
+      </p>
+      {standby === undefined &&
+        initial.map(({ id, key }) => (
+          <p key={id}>
+            {shortened(id)} is of another kind ({kindOf(key?.config)?.name}): it signs when it is activated by hand.
+          </p>
+        ))}
+      {signer !== undefined && (
+        <p>
+          {shortened(signer.id)} stays published for the tokens that it signed, and can be activated again to roll back.
+          No verifier has to do anything.
+        </p>
+      )}
+    </ConfirmDialog>
+  )
+}
+
+function effectOf(standby: KeyLife, known: number, at: number): string {
+  const name = shortened(standby.id)
+  const signsAt = (isUnconfirmed(standby) ? at : standby.publishedAt) + known
+  return at < signsAt
+    ? `${name} stands by. It takes over by itself, not before ${formatMoment(signsAt, at)}, when every verifier knows it.`
+    : `${name} stands by, and every verifier knows it: it takes over at once.`
+}
+
+/** How long after its publication a key may sign, in milliseconds. */
+function knownAfter(policy: RotationPolicy | undefined, { keySetCache, staleness }: Lifetimes): number {
+  const limits = { jwksMaxAgeSeconds: keySetCache / 1000, maxStalenessSeconds: staleness / 1000 }
+  return knownAfterSeconds({ publishAheadSeconds: lengthOf(policy?.publishAhead) / 1000 }, limits) * 1000
 }

@@ -1,24 +1,24 @@
 /**
  * The kinds of key, and the choice of one.
  */
-import type { MessageInitShape } from '@bufbuild/protobuf'
+import { create, equals, type MessageInitShape } from '@bufbuild/protobuf'
 import {
   EcdsaCurve,
   RsaBits,
   RsaHasher,
   type WebKeyConfig,
-  type WebKeyConfigSchema,
+  WebKeyConfigSchema,
 } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { type Bound, SelectField } from '../parts/fields.tsx'
 import { sentence } from '../parts/page.tsx'
 
 /** A kind of key. */
-export interface KeyKind {
+interface KeyKind {
   /** For a form. */
   readonly id: string
   readonly name: string
   readonly algorithm: string
-  readonly config: MessageInitShape<typeof WebKeyConfigSchema>
+  readonly config: WebKeyConfig
 }
 
 const BITS = [
@@ -37,35 +37,32 @@ const CURVES = [
   ['P-521', 'ES512', EcdsaCurve.P521],
 ] as const
 
+function kind(
+  id: string,
+  name: string,
+  algorithm: string,
+  config: NonNullable<MessageInitShape<typeof WebKeyConfigSchema>['config']>,
+): KeyKind {
+  return { id, name, algorithm, config: create(WebKeyConfigSchema, { config }) }
+}
+
 /** Every kind, the most widely supported first. */
 export const KEY_KINDS: readonly KeyKind[] = [
   ...HASHERS.flatMap(([hash, hasher]) =>
-    BITS.map(([length, bits]) => ({
-      id: `rsa-${length}-${hash}`,
-      name: `RSA ${length}, SHA-${hash}`,
-      algorithm: `RS${hash}`,
-      config: { config: { case: 'rsa' as const, value: { bits, hasher } } },
-    })),
+    BITS.map(([length, bits]) => {
+      const config = { case: 'rsa', value: { bits, hasher } } as const
+      return kind(`rsa-${length}-${hash}`, `RSA ${length}, SHA-${hash}`, `RS${hash}`, config)
+    }),
   ),
-  ...CURVES.map(([name, algorithm, curve]) => ({
-    id: `ecdsa-${name}`,
-    name: `ECDSA ${name}`,
-    algorithm,
-    config: { config: { case: 'ecdsa' as const, value: { curve } } },
-  })),
-  { id: 'ed25519', name: 'Ed25519', algorithm: 'EdDSA', config: { config: { case: 'ed25519', value: {} } } },
+  ...CURVES.map(([name, algorithm, curve]) =>
+    kind(`ecdsa-${name}`, `ECDSA ${name}`, algorithm, { case: 'ecdsa', value: { curve } }),
+  ),
+  kind('ed25519', 'Ed25519', 'EdDSA', { case: 'ed25519', value: {} }),
 ]
 
 /** The kind that a configuration is of. */
 export function kindOf(wire: WebKeyConfig | undefined): KeyKind | undefined {
-  return KEY_KINDS.find(({ config }) => isSame(config, wire))
-}
-
-function isSame({ config: a }: KeyKind['config'], wire: WebKeyConfig | undefined): boolean {
-  const b = wire?.config
-  if (a?.case === 'rsa') return b?.case === 'rsa' && a.value.bits === b.value.bits && a.value.hasher === b.value.hasher
-  if (a?.case === 'ecdsa') return b?.case === 'ecdsa' && a.value.curve === b.value.curve
-  return b?.case === a?.case
+  return wire && KEY_KINDS.find(({ config }) => equals(WebKeyConfigSchema, config, wire))
 }
 
 interface KindChoiceProps extends Bound<string> {

@@ -2,20 +2,18 @@
  * The facts about each key, and what can be done with it.
  */
 import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
-import { shortened } from '../format/text.ts'
 import { now } from '../live/instance.ts'
 import { linkTo } from '../navigation/route.ts'
 import { type Column, DataTable } from '../parts/data-table.tsx'
 import { Copyable, Distance, When } from '../parts/values.tsx'
 import { may } from '../session/session.ts'
-import { actionsOf, type KeyAction } from './key-dialogs.tsx'
+import { type KeyContext, keyActionsOf } from './key-dialogs.tsx'
 import { kindOf } from './key-kind.tsx'
 import type { KeyLife } from './key-life.ts'
 import { isNeeded, nameOf, nextOf, statusOf } from './key-sentences.ts'
 
-interface KeyTableProps {
-  readonly lives: readonly KeyLife[]
-  onAction(action: KeyAction, life: KeyLife): void
+interface KeyTableProps extends KeyContext {
+  readonly shown: readonly KeyLife[]
 }
 
 const COLUMNS: readonly Column<KeyLife>[] = [
@@ -27,22 +25,16 @@ const COLUMNS: readonly Column<KeyLife>[] = [
   { name: 'Withdrawn', cell: ({ goneAt }) => <Distance at={goneAt} /> },
 ]
 
-export function KeyTable({ lives, onAction }: KeyTableProps) {
+export function KeyTable({ shown, signer, lifetimes }: KeyTableProps) {
   return (
     <DataTable
       caption="Keys, in the order of their publication"
       columns={COLUMNS}
-      rows={lives}
+      rows={shown}
       keyOf={({ id }) => id}
       empty="There are no keys: no token can be issued. Create a key and activate it."
       classOf={classOf}
-      actionsOf={(life) =>
-        actionsOf(life).map(({ action, label }) => ({
-          verb: label,
-          label: `${label} key ${shortened(life.id)}`,
-          onClick: () => onAction(action, life),
-        }))
-      }
+      actionsOf={(life) => keyActionsOf(life, { signer, lifetimes })}
     />
   )
 }

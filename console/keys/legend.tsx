@@ -1,7 +1,16 @@
 /**
  * What the colours of the timeline mean, and the hatched grounds of some of them.
  */
-import { PHASES, type PhaseKind } from './phases.ts'
+import type { PhaseKind } from './key-life.ts'
+
+/** What each phase means, in the order of a life. */
+export const PHASES: Readonly<Record<PhaseKind, string>> = {
+  learning: 'published, not known to every verifier yet',
+  published: 'published, known to verifiers',
+  signing: 'signs new tokens',
+  needed: 'tokens that it signed are still valid',
+  kept: 'still published, signs no more',
+}
 
 const SHORT: Readonly<Record<PhaseKind, string>> = {
   learning: 'verifiers learn it',

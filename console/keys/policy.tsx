@@ -2,9 +2,9 @@
  * The rotation policy, what it does next, and the form that changes it. The API says what would follow, and what it would refuse, while it is
  * being written.
  */
-
-import { create, type MessageInitShape } from '@bufbuild/protobuf'
-import { useContext, useEffect, useState } from 'preact/hooks'
+import { create } from '@bufbuild/protobuf'
+import { durationFromMs } from '@bufbuild/protobuf/wkt'
+import { useRef } from 'preact/hooks'
 import {
   type RotationPolicy,
   RotationPolicySchema,
@@ -13,14 +13,14 @@ import {
 } from '../../gen/iam/webkey/v2/rotation_pb.js'
 import type { WebKey } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { webKeys } from '../api/clients.ts'
-import { type Failure, failureOf } from '../api/failure.ts'
 import { formatLength, lengthOf, millisecondsOf, shortened } from '../format/text.ts'
 import { now } from '../live/instance.ts'
-import { Button } from '../parts/buttons.tsx'
-import { Closing, ConfirmDialog } from '../parts/dialogs.tsx'
+import { useLoaded } from '../live/loaded.ts'
+import { ConfirmDialog, DialogButton } from '../parts/dialogs.tsx'
 import { CheckField, DurationField, useDraft } from '../parts/fields.tsx'
-import { CardSection, Fact, FailureNotice, sentence } from '../parts/page.tsx'
+import { CardSection, Fact, FailureNotice, sentence, usePage } from '../parts/page.tsx'
 import { Distance, When } from '../parts/values.tsx'
+import { may } from '../session/session.ts'
 import { KEY_KINDS, KindChoice, kindOf } from './key-kind.tsx'
 import { type Lifetimes, livesOf } from './key-life.ts'
 import { Timeline } from './timeline.tsx'
@@ -34,19 +34,23 @@ const EFFECTS: Readonly<Record<RotationStepKind, string>> = {
   [RotationStepKind.DELETE]: 'is deleted',
 }
 
-interface PolicyCardProps {
+interface PolicyDialogProps {
   readonly policy: RotationPolicy
-  readonly steps: readonly RotationStep[]
-  /** Undefined: it may not be changed. */
-  readonly onChange: (() => void) | undefined
+  readonly published: readonly WebKey[]
+  readonly lifetimes: Lifetimes
 }
 
-export function PolicyCard({ policy, steps, onChange }: PolicyCardProps) {
+interface PolicyCardProps extends PolicyDialogProps {
+  readonly steps: readonly RotationStep[]
+}
+
+export function PolicyCard({ steps, ...about }: PolicyCardProps) {
+  const { policy } = about
   return (
     <CardSection
       id="policy"
       title="Rotation"
-      actions={onChange !== undefined && <Button text="Change policy" onClick={onChange} />}
+      actions={may('iam.web_key.write') && <DialogButton text="Change policy" dialog={<PolicyDialog {...about} />} />}
     >
       <div class="two-columns">
         <dl class="facts">
@@ -94,12 +98,7 @@ function Steps({ steps }: { readonly steps: readonly RotationStep[] }) {
   )
 }
 
-interface PolicyDialogProps {
-  readonly policy: RotationPolicy
-  readonly keys: readonly WebKey[]
-  readonly lifetimes: Lifetimes
-  readonly onDone: (outcome: string) => void
-}
+const FORESEEN = 30
 
 const DURATIONS = [
   { name: 'rotationInterval', label: 'A key signs for', hint: 'At least every 90 days is recommended.' },
@@ -108,11 +107,17 @@ const DURATIONS = [
   { name: 'retention', label: 'Kept after it has signed', hint: 'Until every token that it signed has expired.' },
 ] as const
 
-export function PolicyDialog({ policy, keys, lifetimes, onDone }: PolicyDialogProps) {
-  const close = useContext(Closing)
+function PolicyDialog({ policy, published, lifetimes }: PolicyDialogProps) {
+  const { close, say } = usePage()
   const { values, paths, field } = useDraft(draftOf(policy))
-  const change: Change = { policy: policyOf(values), updateMask: { paths } }
-  const { steps, warnings, failure } = usePreview(change)
+  const change = { policy: policyOf(values), updateMask: { paths } }
+  const { value, failure } = useLoaded(`schedule ${JSON.stringify(values)}`, (options) =>
+    webKeys.getRotationSchedule({ count: FORESEEN, ...(paths.length > 0 && change) }, options),
+  )
+  // Until it is known what follows from what was written last, that before it is shown.
+  const shown = useRef(value)
+  shown.current = value ?? shown.current
+  const { steps = [], warnings = [] } = shown.current ?? {}
   return (
     <ConfirmDialog
       title="Rotation policy"
@@ -122,7 +127,7 @@ export function PolicyDialog({ policy, keys, lifetimes, onDone }: PolicyDialogPr
       change={() => webKeys.updateRotationPolicy(change)}
       onDone={({ warnings: said }) => {
         close()
-        onDone(['The policy is changed.', ...said.map(sentence)].join(' '))
+        say(['The policy is changed.', ...said.map(sentence)].join(' '))
       }}
     >
       <CheckField {...field('enabled')}>Keys rotate by themselves</CheckField>
@@ -141,7 +146,7 @@ export function PolicyDialog({ policy, keys, lifetimes, onDone }: PolicyDialogPr
         {failure === undefined && (
           <>
             <Timeline
-              lives={livesOf(keys, steps, { lifetimes, now: now.value })}
+              lives={livesOf(published, steps, { lifetimes, now: now.value })}
               lifetimes={lifetimes}
               now={now.value}
               scale="even"
@@ -155,74 +160,27 @@ export function PolicyDialog({ policy, keys, lifetimes, onDone }: PolicyDialogPr
 }
 
 /** The policy as it is in the form: lengths in seconds, and the id of the kind of key. */
-function draftOf({ enabled, keepStandby, config, ...lengths }: RotationPolicy) {
+function draftOf({ enabled, keepStandby, config, ...policy }: RotationPolicy) {
   return {
     enabled,
     keepStandby,
     config: kindOf(config)?.id ?? '',
-    rotationInterval: lengthOf(lengths.rotationInterval) / 1000,
-    publishAhead: lengthOf(lengths.publishAhead) / 1000,
-    retention: lengthOf(lengths.retention) / 1000,
-    rollbackWindow: lengthOf(lengths.rollbackWindow) / 1000,
+    rotationInterval: lengthOf(policy.rotationInterval) / 1000,
+    publishAhead: lengthOf(policy.publishAhead) / 1000,
+    retention: lengthOf(policy.retention) / 1000,
+    rollbackWindow: lengthOf(policy.rollbackWindow) / 1000,
   }
 }
 
-function policyOf(draft: ReturnType<typeof draftOf>): Change['policy'] {
-  const seconds = (value: number) => ({ seconds: BigInt(Number.isFinite(value) ? value : 0) })
-  const kind = KEY_KINDS.find(({ id }) => id === draft.config)
-  return {
-    enabled: draft.enabled,
-    keepStandby: draft.keepStandby,
-    rotationInterval: seconds(draft.rotationInterval),
-    publishAhead: seconds(draft.publishAhead),
-    retention: seconds(draft.retention),
-    rollbackWindow: seconds(draft.rollbackWindow),
-    ...(kind === undefined ? {} : { config: kind.config }),
-  }
-}
-
-/** A change of the policy. */
-interface Change {
-  readonly policy: MessageInitShape<typeof RotationPolicySchema>
-  readonly updateMask: { readonly paths: string[] }
-}
-
-interface Preview {
-  readonly steps: readonly RotationStep[]
-  readonly warnings: readonly string[]
-  readonly failure: Failure | undefined
-}
-
-/** How long writing must pause before the API is asked, in milliseconds. */
-const PAUSE = 200
-const FORESEEN = 30
-
-/** The steps that would follow from a change. */
-function usePreview(change: Change): Preview {
-  const [preview, setPreview] = useState<Preview>({ steps: [], warnings: [], failure: undefined })
-  const text = JSON.stringify(change, (_, value) => (typeof value === 'bigint' ? String(value) : value))
-  // The text stands for the change.
-  useEffect(() => {
-    const abort = new AbortController()
-    const { signal } = abort
-    const timer = setTimeout(async () => {
-      const { policy, updateMask } = change
-      const isChange = updateMask.paths.length > 0
-      const request = {
-        count: FORESEEN,
-        ...(isChange ? { policy: create(RotationPolicySchema, policy), updateMask } : {}),
-      }
-      try {
-        const { steps, warnings } = await webKeys.getRotationSchedule(request, { signal })
-        setPreview({ steps, warnings, failure: undefined })
-      } catch (error) {
-        if (!signal.aborted) setPreview({ steps: [], warnings: [], failure: failureOf(error) })
-      }
-    }, PAUSE)
-    return () => {
-      clearTimeout(timer)
-      abort.abort()
-    }
-  }, [text])
-  return preview
+function policyOf({ config, ...draft }: ReturnType<typeof draftOf>): RotationPolicy {
+  const length = (seconds: number) => durationFromMs((Number.isFinite(seconds) ? seconds : 0) * 1000)
+  const kind = KEY_KINDS.find(({ id }) => id === config)
+  return create(RotationPolicySchema, {
+    ...draft,
+    rotationInterval: length(draft.rotationInterval),
+    publishAhead: length(draft.publishAhead),
+    retention: length(draft.retention),
+    rollbackWindow: length(draft.rollbackWindow),
+    ...(kind && { config: kind.config }),
+  })
 }

@@ -5,9 +5,9 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { formatExactly, formatLength } from '../format/text.ts'
-import type { KeyLife, Lifetimes } from './key-life.ts'
+import { type KeyLife, type Lifetimes, type Phase, phasesOf } from './key-life.ts'
 import { isNeeded, nameOf, nextOf, statusOf } from './key-sentences.ts'
-import { PHASES, type Phase, phasesOf } from './phases.ts'
+import { PHASES } from './legend.tsx'
 import { type ScaleKind, type TimeScale, timeScale } from './time-scale.ts'
 
 interface TimelineProps {

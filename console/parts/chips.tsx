@@ -3,22 +3,29 @@
  */
 import { useState } from 'preact/hooks'
 import { IconButton } from './buttons.tsx'
-import { Closing, ConfirmDialog, InlineForm } from './dialogs.tsx'
+import { ConfirmDialog, InlineForm } from './dialogs.tsx'
 import { type Choice, SelectField, TextField } from './fields.tsx'
+import { usePage } from './page.tsx'
 
 interface ChipsProps {
-  /** What they are, for a screen reader. */
+  /** What they are. */
   readonly label: string
+  /** Whether that is shown as a heading, and not to a screen reader alone. */
+  readonly hasHeading?: boolean
   /** What is said if there are none. */
   readonly empty?: string
-  readonly items: readonly string[]
+  readonly items: readonly Chip[]
   /** Whether they can be removed and added. */
   readonly mayChange: boolean
   /** What removing one does, to be read before it is done. */
   readonly consequence: string
-  remove(item: string): Promise<unknown>
   /** Undefined: not here, or not yet. */
   readonly adding?: Adding | undefined
+}
+
+interface Chip {
+  readonly name: string
+  remove(): Promise<unknown>
 }
 
 /** How one is added. */
@@ -29,30 +36,31 @@ export interface Adding {
   readonly choices?: readonly Choice<string>[]
 }
 
-export function Chips({ label, empty = 'None.', items, mayChange, consequence, remove, adding }: ChipsProps) {
-  const [removed, setRemoved] = useState<string>()
+export function Chips(props: ChipsProps) {
+  const { label, hasHeading = false, empty = 'None.', items, mayChange, consequence, adding } = props
+  const { open } = usePage()
+  const ask = ({ name, remove }: Chip) =>
+    open(
+      <ConfirmDialog title={`Remove ${name}?`} verb="Remove" isDangerous change={remove}>
+        <p>{consequence}</p>
+      </ConfirmDialog>,
+    )
   return (
     <div>
+      {hasHeading && <h3>{label}</h3>}
       {items.length === 0 ? (
         <p class="quiet">{empty}</p>
       ) : (
         <ul class="chips" aria-label={label}>
           {items.map((item) => (
-            <li key={item} class={mayChange ? 'chip' : 'chip is-fixed'}>
-              {item}
-              {mayChange && <IconButton name="close" label={`Remove ${item}`} onClick={() => setRemoved(item)} />}
+            <li key={item.name} class={mayChange ? 'chip' : 'chip is-fixed'}>
+              {item.name}
+              {mayChange && <IconButton name="close" label={`Remove ${item.name}`} onClick={() => ask(item)} />}
             </li>
           ))}
         </ul>
       )}
       {mayChange && adding !== undefined && <AddForm {...adding} />}
-      {removed !== undefined && (
-        <Closing.Provider value={() => setRemoved(undefined)}>
-          <ConfirmDialog title={`Remove ${removed}?`} verb="Remove" isDangerous change={() => remove(removed)}>
-            <p>{consequence}</p>
-          </ConfirmDialog>
-        </Closing.Provider>
-      )}
     </div>
   )
 }
@@ -60,15 +68,13 @@ export function Chips({ label, empty = 'None.', items, mayChange, consequence, r
 function AddForm({ label, add, choices }: Adding) {
   const [item, setItem] = useState('')
   if (choices?.length === 0) return null
-  const field = { label, value: item, onChange: setItem }
+  const field = { label, value: item, onChange: setItem, required: true }
+  const change = async () => {
+    await add(item)
+    setItem('')
+  }
   return (
-    <InlineForm
-      isIncomplete={item === ''}
-      change={async () => {
-        await add(item)
-        setItem('')
-      }}
-    >
+    <InlineForm change={change}>
       {choices === undefined ? (
         <TextField {...field} />
       ) : (

@@ -1,15 +1,14 @@
 /**
  * A table. Where the page is narrow, each row becomes a block of named values; the roles keep it a table for a screen reader.
  */
-
 import type { CallOptions } from '@connectrpc/connect'
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
-import { type Loaded, type LoadOptions, useLoaded } from '../live/loaded.ts'
+import { useLoaded } from '../live/loaded.ts'
 import { linkTo, route } from '../navigation/route.ts'
 import { Button } from './buttons.tsx'
-import { Closing, ConfirmDialog } from './dialogs.tsx'
+import { ConfirmDialog } from './dialogs.tsx'
 import { LoadedView } from './loaded-view.tsx'
+import { usePage } from './page.tsx'
 
 type ColumnKind = 'main' | 'text' | 'actions'
 
@@ -30,80 +29,66 @@ export interface DataTableProps<Row> {
   /** What is said if there are no rows. */
   readonly empty?: ComponentChildren
   classOf?(row: Row): string
-  /** What can be done with a row. Undefined: nothing. */
-  readonly actionsOf?: ((row: Row) => readonly RowAction[]) | undefined
-  /** Undefined or false: rows cannot be removed, or not by this user. */
-  readonly removal?: Removal<Row> | false
+  /** What can be done with a row. Undefined or false: nothing, or not by this user. */
+  readonly actionsOf?: ((row: Row) => readonly RowAction[]) | false
 }
 
-/** A button in a row. */
+/** A button in a row, and the dialog that it opens. */
 export interface RowAction {
   readonly verb: string
   /** For a screen reader. */
   readonly label: string
-  onClick(): void
+  readonly dialog: ComponentChildren
 }
 
-/** How a row is removed: by a button in it, after a question. */
-export interface Removal<Row> {
-  readonly verb: string
-  /** For a screen reader. */
-  labelOf(row: Row): string
+/** How a row is removed. */
+export interface Removal extends Omit<RowAction, 'dialog'> {
   /** Default: the label as a question. */
-  titleOf?(row: Row): string
+  readonly title?: string
   /** What it does, to be read before it is done. */
-  consequenceOf(row: Row): ComponentChildren
-  remove(row: Row): Promise<unknown>
+  readonly consequence: ComponentChildren
+  remove(): Promise<unknown>
+}
+
+/** Removes a row after a question. */
+export function removal({ verb, label, title = `${label}?`, consequence, remove }: Removal): RowAction {
+  const dialog = (
+    <ConfirmDialog title={title} verb={verb} isDangerous change={remove}>
+      <p>{consequence}</p>
+    </ConfirmDialog>
+  )
+  return { verb, label, dialog }
 }
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { caption, rows, keyOf, empty = 'None.', classOf, removal = false } = props
-  const [removed, setRemoved] = useState<Row>()
-  const actionsOf =
-    removal === false ? props.actionsOf : (row: Row) => [removalOf(removal, row, () => setRemoved(() => row))]
-  const columns = actionsOf === undefined ? props.columns : [...props.columns, actionsColumn(actionsOf)]
+  const { caption, rows, keyOf, empty = 'None.', classOf, actionsOf = false } = props
+  const { open } = usePage()
+  if (rows.length === 0) return <p class="empty">{empty}</p>
+  const columns = actionsOf === false ? props.columns : [...props.columns, actionsColumn(actionsOf, open)]
   return (
-    <>
-      {rows.length === 0 ? (
-        <p class="empty">{empty}</p>
-      ) : (
-        <table class="table">
-          <caption class="unseen">{caption}</caption>
-          <thead>
-            <tr>
-              {columns.map(({ name, kind }) => (
-                <th key={name} scope="col" class={classOfColumn(kind)}>
-                  {kind === 'actions' ? <span class="unseen">{name}</span> : name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => (
-              <tr key={keyOf(row)} class={classOf?.(row) ?? ''}>
-                {columns.map(({ name, cell, kind }) => (
-                  <td key={name} class={classOfColumn(kind)} data-name={name}>
-                    {cell(row)}
-                  </td>
-                ))}
-              </tr>
+    <table class="table">
+      <caption class="unseen">{caption}</caption>
+      <thead>
+        <tr>
+          {columns.map(({ name, kind }) => (
+            <th key={name} scope="col" class={classOfColumn(kind)}>
+              {kind === 'actions' ? <span class="unseen">{name}</span> : name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={keyOf(row)} class={classOf?.(row) ?? ''}>
+            {columns.map(({ name, cell, kind }) => (
+              <td key={name} class={classOfColumn(kind)} data-name={name}>
+                {cell(row)}
+              </td>
             ))}
-          </tbody>
-        </table>
-      )}
-      {removal !== false && removed !== undefined && (
-        <Closing.Provider value={() => setRemoved(undefined)}>
-          <ConfirmDialog
-            title={removal.titleOf?.(removed) ?? `${removal.labelOf(removed)}?`}
-            verb={removal.verb}
-            isDangerous
-            change={() => removal.remove(removed)}
-          >
-            <p>{removal.consequenceOf(removed)}</p>
-          </ConfirmDialog>
-        </Closing.Provider>
-      )}
-    </>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   )
 }
 
@@ -111,17 +96,16 @@ function classOfColumn(kind: ColumnKind | undefined): string {
   return kind === undefined ? '' : `is-${kind}`
 }
 
-function removalOf<Row>({ verb, labelOf }: Removal<Row>, row: Row, onClick: () => void): RowAction {
-  return { verb, label: labelOf(row), onClick }
-}
-
-function actionsColumn<Row>(actionsOf: (row: Row) => readonly RowAction[]): Column<Row> {
+function actionsColumn<Row>(
+  actionsOf: (row: Row) => readonly RowAction[],
+  open: (dialog: ComponentChildren) => void,
+): Column<Row> {
   return {
     name: 'Actions',
     kind: 'actions',
     cell: (row) =>
-      actionsOf(row).map(({ verb, label, onClick }) => (
-        <Button text={verb} isSmall key={label} label={label} onClick={onClick} />
+      actionsOf(row).map(({ verb, label, dialog }) => (
+        <Button text={verb} isSmall key={label} label={label} onClick={() => open(dialog)} />
       )),
   }
 }
@@ -133,23 +117,22 @@ interface Page {
   readonly nextPageToken: string
 }
 
-/** Loads the page of a list that is in the address. */
-export function useListing<P extends Page>(
-  name: string,
-  read: (page: { readonly pageSize: number; readonly pageToken: string }, options: CallOptions) => Promise<P>,
-  loading: LoadOptions = {},
-): Loaded<P> {
-  const pageToken = route.value.query.get('page') ?? ''
-  return useLoaded(`${name} ${pageToken}`, (options) => read({ pageSize: PAGE_SIZE, pageToken }, options), loading)
-}
-
 interface ListingProps<Row, P extends Page> extends Omit<DataTableProps<Row>, 'rows'> {
-  readonly loaded: Loaded<P>
+  /** What is listed. With another name, what was loaded before is dropped. */
+  readonly name: string
+  /** Whether something of it changes without a new version. */
+  readonly isPeriodic?: boolean
+  read(page: { readonly pageSize: number; readonly pageToken: string }, options: CallOptions): Promise<P>
   rowsOf(page: P): readonly Row[]
 }
 
-/** A table of one page of a list. */
-export function Listing<Row, P extends Page>({ loaded, rowsOf, ...table }: ListingProps<Row, P>) {
+/** A table of that page of a list that is in the address. */
+export function Listing<Row, P extends Page>(props: ListingProps<Row, P>) {
+  const { name, isPeriodic = false, read, rowsOf, ...table } = props
+  const pageToken = route.value.query.get('page') ?? ''
+  const loaded = useLoaded(`${name} ${pageToken}`, (options) => read({ pageSize: PAGE_SIZE, pageToken }, options), {
+    isPeriodic,
+  })
   return (
     <LoadedView loaded={loaded}>
       {(page) => (
@@ -170,9 +153,7 @@ function Pager({ nextPageToken }: { readonly nextPageToken: string }) {
   const page = (token: string) => linkTo(path, { ...Object.fromEntries(query), page: token })
   return (
     <nav class="pager" aria-label="Pages">
-      {isFirst ? (
-        <span />
-      ) : (
+      {!isFirst && (
         <a class="button" href={page('')}>
           First page
         </a>

@@ -4,16 +4,14 @@
  * The browser keeps the focus in a dialog and closes it with Escape; afterwards the focus is back where it was. What was typed into a form of it
  * is not lost by an Escape, a step back or a reload without a question.
  */
-
-import { type ComponentChildren, createContext } from 'preact'
-import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { ComponentChildren, ComponentProps } from 'preact'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { holdPlace, leaveFor } from '../navigation/route.ts'
 import { submitting, useAction } from './action.ts'
 import { Button } from './buttons.tsx'
-import { FailureNotice } from './page.tsx'
-
-/** Closes the dialog. What opens one provides it. */
-export const Closing = createContext<() => void>(() => undefined)
+import { CheckField } from './fields.tsx'
+import { FailureNotice, Notice, usePage } from './page.tsx'
+import { CopyButton } from './values.tsx'
 
 interface DialogProps {
   readonly title: string
@@ -29,32 +27,26 @@ interface Leaving {
 }
 
 export function Dialog({ title, isHeld = false, isWide = false, children }: DialogProps) {
-  const onClose = useContext(Closing)
+  const { close } = usePage()
   const element = useRef<HTMLDialogElement>(null)
   const titleId = useId()
-  const isOver = useRef(false)
   // No state: a checkbox has its new value before its form has it, and would lose it if the dialog were drawn in between.
   const release = useRef<() => void>(undefined)
   const [leaving, setLeaving] = useState<Leaving>()
   useEffect(() => {
     const opener = document.activeElement
-    isOver.current = false
     element.current?.showModal()
-    return () => {
-      isOver.current = true
-      giveFocusTo(opener)
-    }
+    return () => giveFocusTo(opener)
   }, [])
   // With the dialog: what an effect leaves behind is cleared up a frame later, and until then the place could not be left.
   useLayoutEffect(() => () => release.current?.(), [])
   // A browser closes a dialog at the second Escape whatever the page says.
   const noteClosing = () => {
-    if (isOver.current) return
     if (isHeld) element.current?.showModal()
-    else onClose()
+    else close()
   }
   const discard = () => {
-    onClose()
+    close()
     if (leaving?.to !== undefined) leaveFor(leaving.to)
   }
   return (
@@ -68,7 +60,7 @@ export function Dialog({ title, isHeld = false, isWide = false, children }: Dial
       onCancel={(event) => {
         event.preventDefault()
         if (release.current !== undefined) setLeaving({})
-        else if (!isHeld) onClose()
+        else if (!isHeld) close()
       }}
       onClose={noteClosing}
     >
@@ -128,7 +120,7 @@ interface ConfirmDialogProps<Result> {
 }
 
 export function ConfirmDialog<Result>(props: ConfirmDialogProps<Result>) {
-  const close = useContext(Closing)
+  const { close } = usePage()
   const { title, verb, isDangerous, isIncomplete, isWide, change, onDone = close, children } = props
   const action = useAction(async () => onDone(await change()))
   return (
@@ -149,32 +141,14 @@ export function ConfirmDialog<Result>(props: ConfirmDialogProps<Result>) {
   )
 }
 
-interface DialogButtonProps {
-  readonly verb: string
-  readonly isPrimary?: boolean
-  readonly disabled?: boolean
-  /** Whether the button is there. A dialog that is open stays without it: it may show a secret, or have what was entered. */
-  readonly isOffered?: boolean
+interface DialogButtonProps extends Omit<ComponentProps<typeof Button>, 'onClick'> {
   readonly dialog: ComponentChildren
 }
 
 /** A button that opens a dialog. */
-export function DialogButton(props: DialogButtonProps) {
-  const { verb, isPrimary = false, disabled = false, isOffered = true, dialog } = props
-  const [isOpen, setIsOpen] = useState(false)
-  return (
-    <>
-      {isOffered && (
-        <Button
-          text={verb}
-          kind={isPrimary ? 'primary' : undefined}
-          disabled={disabled}
-          onClick={() => setIsOpen(true)}
-        />
-      )}
-      {isOpen && <Closing.Provider value={() => setIsOpen(false)}>{dialog}</Closing.Provider>}
-    </>
-  )
+export function DialogButton({ dialog, ...button }: DialogButtonProps) {
+  const { open } = usePage()
+  return <Button {...button} onClick={() => open(dialog)} />
 }
 
 interface ConfirmButtonProps extends ConfirmDialogProps<unknown> {
@@ -184,27 +158,75 @@ interface ConfirmButtonProps extends ConfirmDialogProps<unknown> {
 
 /** A button that makes a change after a question. */
 export function ConfirmButton({ label, ...dialog }: ConfirmButtonProps) {
-  return <DialogButton verb={label ?? dialog.verb} dialog={<ConfirmDialog {...dialog} />} />
+  return <DialogButton text={label ?? dialog.verb} dialog={<ConfirmDialog {...dialog} />} />
 }
 
 interface InlineFormProps {
   readonly verb?: string
-  readonly isIncomplete: boolean
   readonly change: () => Promise<void>
   /** Its fields. */
   readonly children: ComponentChildren
 }
 
 /** A form of one line, which needs no question. */
-export function InlineForm({ verb = 'Add', isIncomplete, change, children }: InlineFormProps) {
+export function InlineForm({ verb = 'Add', change, children }: InlineFormProps) {
   const action = useAction(change)
   return (
     <form onSubmit={submitting(action)}>
       <div class="inline-form">
         {children}
-        <Button text={verb} disabled={isIncomplete || action.isRunning} />
+        <Button text={verb} disabled={action.isRunning} />
       </div>
       <FailureNotice failure={action.failure} />
     </form>
+  )
+}
+
+interface ShownOnceProps {
+  readonly title: string
+  readonly secret: string
+  /** What it is, for example `client secret`. */
+  readonly what: string
+  /** What comes when it is closed. */
+  readonly onClose?: () => void
+  readonly children?: ComponentChildren
+}
+
+/** A secret that is shown this once. The dialog closes when it was said that it is saved. */
+export function ShownOnce({ title, secret, what, onClose, children }: ShownOnceProps) {
+  const { close } = usePage()
+  const [isSaved, setIsSaved] = useState(false)
+  // It cannot be shown again: there is no question to answer.
+  useLayoutEffect(() => (isSaved ? undefined : holdPlace()), [isSaved])
+  return (
+    <Dialog title={title} isHeld={!isSaved}>
+      <div class="dialog-body">
+        <Notice kind="warning">
+          <strong>This is the only time that the {what} is shown.</strong> Keyturn does not keep it.
+        </Notice>
+        {children}
+        <div class="field">
+          <span class="label">The {what}</span>
+          <span class="secret">
+            <code data-secret>{secret}</code>
+            <CopyButton text={secret} what={`the ${what}`} />
+          </span>
+        </div>
+        <CheckField value={isSaved} onChange={setIsSaved}>
+          I have saved it where the service finds it
+        </CheckField>
+        <div class="dialog-buttons">
+          <Button
+            text="Close"
+            kind="primary"
+            disabled={!isSaved}
+            onClick={() => {
+              close()
+              onClose?.()
+            }}
+          />
+        </div>
+      </div>
+    </Dialog>
   )
 }

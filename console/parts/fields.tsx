@@ -49,6 +49,7 @@ function inSnakeCase(name: string): string {
 interface Labelled {
   readonly label: string
   readonly hint?: ComponentChildren
+  readonly required?: boolean
 }
 
 interface FieldProps extends Labelled {
@@ -69,7 +70,6 @@ export function Field({ label, hint, children }: FieldProps) {
 
 interface TextFieldProps extends Labelled, Bound<string> {
   readonly type?: 'text' | 'url'
-  readonly required?: boolean
   readonly maxLength?: number
   readonly spellcheck?: boolean
   readonly placeholder?: string
@@ -121,7 +121,7 @@ interface SelectFieldProps<Value extends string | number> extends Labelled, Boun
 }
 
 export function SelectField<Value extends string | number>(props: SelectFieldProps<Value>) {
-  const { label, hint, value, choices, onChange } = props
+  const { label, hint, choices, onChange, ...select } = props
   const choose = (text: string) => {
     const chosen = choices.find(([choice]) => String(choice) === text)
     if (chosen !== undefined) onChange(chosen[0])
@@ -129,7 +129,7 @@ export function SelectField<Value extends string | number>(props: SelectFieldPro
   return (
     <Field label={label} hint={hint}>
       {(id) => (
-        <select id={id} value={value} onChange={({ currentTarget }) => choose(currentTarget.value)}>
+        <select {...select} id={id} onChange={({ currentTarget }) => choose(currentTarget.value)}>
           {choices.map(([choice, text]) => (
             <option key={choice} value={choice}>
               {text}

@@ -1,15 +1,16 @@
 /**
  * What has been loaded; that it is being loaded; or why it cannot be. What could not be loaded again says how old it is.
  */
+import type { CallOptions } from '@connectrpc/connect'
 import type { ComponentChildren } from 'preact'
 import { formatLength } from '../format/text.ts'
 import { heardAt, now, outage } from '../live/instance.ts'
-import type { Loaded } from '../live/loaded.ts'
+import { type Loaded, useLoaded } from '../live/loaded.ts'
 import { linkTo } from '../navigation/route.ts'
 import { FailureNotice } from './page.tsx'
 
 interface LoadedViewProps<T> {
-  readonly loaded: Loaded<T>
+  readonly loaded: Loaded<T | undefined>
   children(value: T): ComponentChildren
 }
 
@@ -37,23 +38,22 @@ export function LoadedView<T>({ loaded: { value, at, failure }, children }: Load
 interface ItemViewProps<T> {
   /** Where all of them are, and what that place is called. */
   readonly place: readonly [segment: string, name: string]
-  /** What it is, for example `user`. */
-  readonly what: string
-  /** Null: there is none. */
-  readonly loaded: Loaded<T | null>
+  readonly id: string
+  /** Whether something of it changes without a new version. */
+  readonly isPeriodic?: boolean
+  read(options: CallOptions): Promise<T | undefined>
   children(value: T): ComponentChildren
 }
 
 /** The page of one of many, with the way back to all. */
-export function ItemView<T>({ place: [segment, name], what, loaded, children }: ItemViewProps<T>) {
+export function ItemView<T>({ place: [segment, name], id, isPeriodic = false, read, children }: ItemViewProps<T>) {
+  const loaded = useLoaded(`${segment} ${id}`, read, { isPeriodic })
   return (
     <>
       <p class="crumbs">
         <a href={linkTo([segment])}>{name}</a>
       </p>
-      <LoadedView loaded={loaded}>
-        {(value) => (value === null ? <p>There is no such {what}.</p> : children(value))}
-      </LoadedView>
+      <LoadedView loaded={loaded}>{children}</LoadedView>
     </>
   )
 }

@@ -1,11 +1,47 @@
 /**
- * What pages are made of: headings, sections, facts, notices, and a mistake in place of a page.
+ * What pages are made of: their dialog, headings, sections, facts, notices, and a mistake in place of a page.
  */
-import type { ComponentChildren, ComponentProps } from 'preact'
-import { useEffect, useErrorBoundary } from 'preact/hooks'
+import { type ComponentChildren, type ComponentProps, createContext } from 'preact'
+import { useContext, useEffect, useErrorBoundary, useState } from 'preact/hooks'
 import type { Failure } from '../api/failure.ts'
 import { IconButton } from './buttons.tsx'
 import { Distance } from './values.tsx'
+
+/** What a page has besides its content. */
+interface PageState {
+  /** What the last change has done. Empty: nothing is said. */
+  readonly outcome: string
+  say(outcome: string): void
+  /** Opens a dialog. It stays as long as the page, whatever becomes of what has opened it: it may show a secret, or have what was entered. */
+  open(dialog: ComponentChildren): void
+  /** Closes the dialog. */
+  close(): void
+}
+
+const PageContext = createContext({} as PageState)
+
+/** The page around a component. */
+export function usePage(): PageState {
+  return useContext(PageContext)
+}
+
+/** A page. Give it a key that stands for what is shown, so that another page begins anew. */
+export function Page({ children }: { readonly children: ComponentChildren }) {
+  const [outcome, say] = useState('')
+  const [dialog, setDialog] = useState<ComponentChildren>(null)
+  const open = (next: ComponentChildren) => {
+    say('')
+    setDialog(next)
+  }
+  return (
+    <ErrorBoundary>
+      <PageContext.Provider value={{ outcome, say, open, close: () => setDialog(null) }}>
+        {children}
+        {dialog}
+      </PageContext.Provider>
+    </ErrorBoundary>
+  )
+}
 
 interface PageHeadingProps {
   readonly title: string
@@ -14,19 +50,30 @@ interface PageHeadingProps {
   readonly children?: ComponentChildren
 }
 
-/** It takes the focus when the page is entered, so that a screen reader begins here. */
+/** It takes the focus when the page is entered, so that a screen reader begins here. What a change has done is read out when it appears. */
 export function PageHeading({ title, subtitle, children }: PageHeadingProps) {
+  const { outcome, say } = usePage()
   useEffect(() => {
     document.title = `${title} · Keyturn`
   }, [title])
   return (
-    <header class="page-heading">
-      <div>
-        <h1 tabIndex={-1}>{title}</h1>
-        {subtitle !== undefined && <p class="quiet">{subtitle}</p>}
+    <>
+      <header class="page-heading">
+        <div>
+          <h1 tabIndex={-1}>{title}</h1>
+          {subtitle !== undefined && <p class="quiet">{subtitle}</p>}
+        </div>
+        {children !== undefined && <div class="page-actions">{children}</div>}
+      </header>
+      <div class="outcome" role="status">
+        {outcome !== '' && (
+          <div class="notice is-success">
+            <p>{outcome}</p>
+            <IconButton name="close" label="Dismiss" onClick={() => say('')} />
+          </div>
+        )}
       </div>
-      {children !== undefined && <div class="page-actions">{children}</div>}
-    </header>
+    </>
   )
 }
 
@@ -104,20 +151,6 @@ export function FailureNotice({ failure }: { readonly failure: Failure | undefin
     <div class="notice is-danger" role="alert">
       <p>{sentence(failure.message)}</p>
       {failure.reason !== '' && <p class="reason">{failure.reason}</p>}
-    </div>
-  )
-}
-
-/** What a change has done. Read out when it appears. */
-export function Outcome({ text, onClose }: { readonly text: string; readonly onClose: () => void }) {
-  return (
-    <div class="outcome" role="status">
-      {text !== '' && (
-        <div class="notice is-success">
-          <p>{text}</p>
-          <IconButton name="close" label="Dismiss" onClick={onClose} />
-        </div>
-      )}
     </div>
   )
 }

@@ -6,7 +6,7 @@ import { projects, serviceUsers } from '../api/clients.ts'
 import { shortened } from '../format/text.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { linkTo } from '../navigation/route.ts'
-import { type Column, DataTable } from '../parts/data-table.tsx'
+import { type Column, DataTable, removal } from '../parts/data-table.tsx'
 import { InlineForm } from '../parts/dialogs.tsx'
 import { SelectField, useDraft } from '../parts/fields.tsx'
 import { CardSection } from '../parts/page.tsx'
@@ -33,14 +33,17 @@ export function MembersSection({ projectId, members }: MembersSectionProps) {
         rows={members}
         keyOf={({ userId }) => userId}
         empty="None: only users with a role over the instance manage it."
-        removal={
-          mayChange && {
-            verb: 'Remove',
-            labelOf: ({ name }) => `Take the role from ${name}`,
-            titleOf: ({ name }) => `Take the role over the project from ${name}?`,
-            consequenceOf: () => "Its calls of Keyturn's own API about this project are refused at once.",
-            remove: ({ userId }) => projects.removeProjectMember({ projectId, userId }),
-          }
+        actionsOf={
+          mayChange &&
+          (({ userId, name }) => [
+            removal({
+              verb: 'Remove',
+              label: `Take the role from ${name}`,
+              title: `Take the role over the project from ${name}?`,
+              consequence: "Its calls of Keyturn's own API about this project are refused at once.",
+              remove: () => projects.removeProjectMember({ projectId, userId }),
+            }),
+          ])
         }
       />
       {mayChange && <AddMemberForm projectId={projectId} members={members} />}
@@ -75,7 +78,6 @@ function AddMemberForm({ projectId, members }: MembersSectionProps) {
   return (
     <InlineForm
       verb="Add member"
-      isIncomplete={values.userId === ''}
       change={async () => {
         await projects.setProjectMember({ projectId, ...values })
         set({ userId: '' })
@@ -83,6 +85,7 @@ function AddMemberForm({ projectId, members }: MembersSectionProps) {
     >
       <SelectField
         label="User of the project"
+        required
         choices={[
           ['', 'Choose…'],
           ...users.map((user) => [user.userId, `${user.name} (${shortened(user.userId)})`] as const),

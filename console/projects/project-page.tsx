@@ -7,7 +7,6 @@ import type { Project } from '../../gen/iam/project/v2/project_pb.js'
 import type { ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import type { Permission } from '../../src/domain/identities/permission.ts'
 import { everyItemOf, projects, serviceUsers } from '../api/clients.ts'
-import { useLoaded } from '../live/loaded.ts'
 import { goTo, linkTo } from '../navigation/route.ts'
 import { Chips } from '../parts/chips.tsx'
 import { type Column, DataTable } from '../parts/data-table.tsx'
@@ -16,8 +15,7 @@ import { ItemView } from '../parts/loaded-view.tsx'
 import { CardSection, PageHeading } from '../parts/page.tsx'
 import { Copyable, When } from '../parts/values.tsx'
 import { may, mayWithProject } from '../session/session.ts'
-import { UserState } from '../users/user-state.tsx'
-import { CreateUserDialog } from '../users/users-page.tsx'
+import { CreateUserDialog, UserState } from '../users/users-page.tsx'
 import { MembersSection } from './members-section.tsx'
 import { ProjectNameField } from './projects-page.tsx'
 
@@ -72,9 +70,8 @@ const WORDS: readonly WordsOfProject[] = [
 ]
 
 export function ProjectPage({ id: projectId }: { readonly id: string }) {
-  const loaded = useLoaded(`project ${projectId}`, (options) => readProject(projectId, options))
   return (
-    <ItemView place={['projects', 'Projects']} what="project" loaded={loaded}>
+    <ItemView place={['projects', 'Projects']} id={projectId} read={(options) => readProject(projectId, options)}>
       {({ project, members, users, ...words }) => (
         <>
           <PageHeading title={project.name} subtitle={<Copyable text={project.projectId} what="the project id" />}>
@@ -96,10 +93,9 @@ export function ProjectPage({ id: projectId }: { readonly id: string }) {
               <p class="hint">{hint}</p>
               <Chips
                 label={title}
-                items={words[id]}
+                items={words[id].map((name) => ({ name, remove: () => remove(projectId, name) }))}
                 mayChange={mayWithProject(permission, projectId)}
                 consequence={consequence}
-                remove={(word) => remove(projectId, word)}
                 adding={{ label: addLabel, add: (word) => add(projectId, word) }}
               />
             </CardSection>
@@ -120,7 +116,7 @@ async function readProject(projectId: string, options: CallOptions) {
     everyItemOf('members', (page) => projects.listProjectMembers({ projectId, ...page }, options)),
     serviceUsers.listServiceUsers({ projectId, pageSize: USERS }, options),
   ])
-  return project === undefined ? null : { project, roles, scopes, audiences, members, users }
+  return project && { project, roles, scopes, audiences, members, users }
 }
 
 const USER_COLUMNS: readonly Column<ServiceUser>[] = [
@@ -138,12 +134,8 @@ interface UsersSectionProps {
 
 function UsersSection({ project, users, isCut }: UsersSectionProps) {
   const { projectId } = project
-  const action = (
-    <DialogButton
-      verb="Create user"
-      isOffered={mayWithProject('iam.user.write', projectId)}
-      dialog={<CreateUserDialog projects={[project]} projectId={projectId} />}
-    />
+  const action = mayWithProject('iam.user.write', projectId) && (
+    <DialogButton text="Create user" dialog={<CreateUserDialog projects={[project]} projectId={projectId} />} />
   )
   return (
     <CardSection id="users" title="Service users" actions={action}>
@@ -166,11 +158,9 @@ function UsersSection({ project, users, isCut }: UsersSectionProps) {
 function ProjectActions({ project: { projectId, name } }: { readonly project: Project }) {
   return (
     <>
-      <DialogButton
-        verb="Rename"
-        isOffered={mayWithProject('iam.project.write', projectId)}
-        dialog={<RenameDialog projectId={projectId} name={name} />}
-      />
+      {mayWithProject('iam.project.write', projectId) && (
+        <DialogButton text="Rename" dialog={<RenameDialog projectId={projectId} name={name} />} />
+      )}
       {mayWithProject('iam.project.delete', projectId) && (
         <ConfirmButton
           label="Delete"
@@ -199,7 +189,7 @@ function RenameDialog({ projectId, name }: { readonly projectId: string; readonl
       title={`Rename ${name}?`}
       verb="Rename"
       isDangerous
-      isIncomplete={newName === '' || newName === name}
+      isIncomplete={newName === name}
       change={() => projects.updateProject({ projectId, name: newName, updateMask: { paths: ['name'] } })}
     >
       <p>

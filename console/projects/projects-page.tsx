@@ -1,11 +1,12 @@
 /**
- * The projects.
+ * The projects, and their names by their ids.
  */
+import type { CallOptions } from '@connectrpc/connect'
 import { useState } from 'preact/hooks'
 import type { Project } from '../../gen/iam/project/v2/project_pb.js'
-import { projects } from '../api/clients.ts'
+import { everyItemOf, projects } from '../api/clients.ts'
 import { goTo, linkTo } from '../navigation/route.ts'
-import { type Column, Listing, useListing } from '../parts/data-table.tsx'
+import { type Column, Listing } from '../parts/data-table.tsx'
 import { ConfirmDialog, DialogButton } from '../parts/dialogs.tsx'
 import { type Bound, TextField } from '../parts/fields.tsx'
 import { PageHeading } from '../parts/page.tsx'
@@ -13,18 +14,18 @@ import { Copyable, When } from '../parts/values.tsx'
 import { may } from '../session/session.ts'
 
 export function ProjectsPage() {
-  const loaded = useListing('projects', (page, options) => projects.listProjects(page, options))
   return (
     <>
       <PageHeading title="Projects">
-        <DialogButton verb="Create project" isPrimary isOffered={may('iam.project.write')} dialog={<CreateDialog />} />
+        {may('iam.project.write') && <DialogButton text="Create project" kind="primary" dialog={<CreateDialog />} />}
       </PageHeading>
       <p class="summary">A project is a group of services that accept the same tokens. Its id is their audience.</p>
       <section class="card" aria-label="Projects">
         <Listing
           caption="Projects"
           columns={COLUMNS}
-          loaded={loaded}
+          name="projects"
+          read={(page, options) => projects.listProjects(page, options)}
           rowsOf={(page) => page.projects}
           keyOf={({ projectId }) => projectId}
           empty="There are no projects."
@@ -47,7 +48,7 @@ function CreateDialog() {
     if (project !== undefined) goTo(['projects', project.projectId])
   }
   return (
-    <ConfirmDialog title="Create a project" verb="Create project" isIncomplete={name === ''} change={change}>
+    <ConfirmDialog title="Create a project" verb="Create project" change={change}>
       <ProjectNameField value={name} onChange={setName} />
     </ConfirmDialog>
   )
@@ -63,4 +64,14 @@ export function ProjectNameField(field: Bound<string>) {
       {...field}
     />
   )
+}
+
+/** All projects, by name. */
+export function allProjects(options: CallOptions): Promise<Project[]> {
+  return everyItemOf('projects', (page) => projects.listProjects(page, options))
+}
+
+/** The name of a project; its id if it is not known. */
+export function nameOfProject(all: readonly Project[], projectId: string): string {
+  return all.find((project) => project.projectId === projectId)?.name ?? projectId
 }

@@ -1,44 +1,53 @@
 /**
  * What a token says, which key signed it, and whether it would verify now. It is pasted, or one is requested for a service user.
  */
-
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { formatDistance, formatExactly, isMoment } from '../format/text.ts'
 import { now } from '../live/instance.ts'
 import { changeQuery, route } from '../navigation/route.ts'
-import { Button } from '../parts/buttons.tsx'
-import { Closing } from '../parts/dialogs.tsx'
+import { DialogButton } from '../parts/dialogs.tsx'
 import { LongTextField } from '../parts/fields.tsx'
-import { ErrorBoundary, Fact, Notice, Outcome, PageHeading } from '../parts/page.tsx'
+import { ErrorBoundary, Fact, Notice, PageHeading, usePage } from '../parts/page.tsx'
 import { CopyButton } from '../parts/values.tsx'
 import { may } from '../session/session.ts'
-import { type DecodedToken, decodeToken, textOf } from './decoded-token.ts'
 import { GetTokenDialog } from './get-token-dialog.tsx'
+import { type DecodedToken, decodeToken, textOf } from './verification.ts'
 import { VerificationCard } from './verification-card.tsx'
 
 export function TokensPage() {
-  const { query } = route.value
-  const [isGetting, setIsGetting] = useState(false)
-  const asked = query.get('user') ?? ''
+  const { open, say } = usePage()
+  const asked = route.value.query.get('user') ?? ''
+  const mayGet = may('iam.user.secret.write')
   const [text, setText] = useState('')
-  const [outcome, setOutcome] = useState('')
   const token = decodeToken(text)
   const change = (next: string) => {
     setText(next)
-    setOutcome('')
+    say('')
   }
+  const dialogFor = (clientId: string) => (
+    <GetTokenDialog
+      clientId={clientId}
+      onDone={(got, { name }) => {
+        setText(got)
+        say(`A new access token of ${name}. It is in this page alone, and gone when you leave it.`)
+      }}
+    />
+  )
+  useEffect(() => {
+    if (asked === '' || !mayGet) return
+    open(dialogFor(asked))
+    // A step back to this place, or a reload, does not open it again.
+    changeQuery({ user: '' })
+  }, [asked])
   return (
     <>
       <PageHeading title="Tokens">
-        {may('iam.user.secret.write') && (
-          <Button text="Get a token" kind="primary" onClick={() => setIsGetting(true)} />
-        )}
+        {mayGet && <DialogButton text="Get a token" kind="primary" dialog={dialogFor('')} />}
       </PageHeading>
       <p class="summary">
         Paste an access token to see what it says. It is decoded and verified here. One that Keyturn issued is sent back
         to Keyturn, which knows whether it was revoked; any other is sent nowhere.
       </p>
-      <Outcome text={outcome} onClose={() => setOutcome('')} />
       <section class="card" aria-label="Token">
         <LongTextField label="Access token" rows={5} value={text} onChange={change} />
         {token !== undefined && (
@@ -63,23 +72,6 @@ export function TokensPage() {
           </ErrorBoundary>
         )}
       </div>
-      {(isGetting || (asked !== '' && may('iam.user.secret.write'))) && (
-        <Closing.Provider
-          value={() => {
-            setIsGetting(false)
-            // A step back to this place, or a reload, does not open it again.
-            changeQuery({ user: '' })
-          }}
-        >
-          <GetTokenDialog
-            clientId={asked}
-            onDone={(got, { name }) => {
-              setText(got)
-              setOutcome(`A new access token of ${name}. It is in this page alone, and gone when you leave it.`)
-            }}
-          />
-        </Closing.Provider>
-      )}
     </>
   )
 }

@@ -11,14 +11,16 @@ import { linkTo } from '../navigation/route.ts'
 import { Icon } from '../parts/buttons.tsx'
 import { LoadedView } from '../parts/loaded-view.tsx'
 import { Badge, Notice, type State, sentence } from '../parts/page.tsx'
-import { type DecodedToken, textOf } from './decoded-token.ts'
-import { type Check, fetchKeySet, type Verification, verifyToken } from './verification.ts'
+import { type Check, type DecodedToken, fetchKeySet, textOf, type Verification, verifyToken } from './verification.ts'
 
 /** What was found about a token. */
 interface Found {
   readonly verification: Verification
-  /** Undefined: Keyturn was not asked. */
-  readonly introspection: Introspection | undefined
+  /**
+   * What Keyturn knows about it that no verifier can see: whether it was revoked, or its user disabled. Undefined: Keyturn was not asked. A
+   * text: why it did not answer.
+   */
+  readonly introspection: Check | string | undefined
 }
 
 export function VerificationCard({ token }: { readonly token: DecodedToken }) {
@@ -62,56 +64,37 @@ export function VerificationCard({ token }: { readonly token: DecodedToken }) {
 
 /** Those of a verifier, and what Keyturn says. */
 function checksOf({ verification: { checks }, introspection }: Found): readonly Check[] {
-  const name = 'Keyturn'
-  if (introspection?.kind === 'active')
-    return [...checks, { name, passed: true, says: 'says that it is active: not revoked, and its user is enabled' }]
-  if (introspection?.kind === 'inactive')
-    return [...checks, { name, passed: false, says: `refuses it: ${introspection.reason}` }]
-  return checks
+  return typeof introspection === 'object' ? [...checks, introspection] : checks
 }
 
-/** What Keyturn knows about a token that no verifier can see: whether it was revoked, or its user disabled. */
-type Introspection =
-  | { readonly kind: 'active' }
-  | { readonly kind: 'inactive'; readonly reason: string }
-  | { readonly kind: 'unknown'; readonly message: string }
-
-async function introspect(token: string, options: CallOptions): Promise<Introspection> {
+async function introspect(token: string, options: CallOptions): Promise<Check | string> {
   try {
     const { active, reason } = await serviceUsers.introspectToken({ token }, options)
-    return active ? { kind: 'active' } : { kind: 'inactive', reason }
+    const says = active ? 'says that it is active: not revoked, and its user is enabled' : `refuses it: ${reason}`
+    return { name: 'Keyturn', passed: active, says }
   } catch (error) {
-    return { kind: 'unknown', message: failureOf(error).message }
+    return failureOf(error).message
   }
 }
 
 function verdictOf({ verification, introspection }: Found): State {
   if (!verification.isValid) return { text: 'no', tone: 'danger' }
-  if (introspection?.kind === 'inactive') return { text: 'not at Keyturn', tone: 'warning' }
+  if (typeof introspection === 'object' && !introspection.passed) return { text: 'not at Keyturn', tone: 'warning' }
   return { text: 'yes', tone: 'success' }
 }
 
 /** What the checks leave open. */
-function Remark({ verification, introspection }: Found) {
-  if (!verification.isValid) return <p class="hint">Keyturn was not asked: a token that fails here is sent nowhere.</p>
-  switch (introspection?.kind) {
-    case 'active':
-      return null
-    case 'inactive':
-      return (
-        <Notice kind="warning">
-          Keyturn's own API and introspection refuse it. Services that verify tokens themselves accept it until it
-          expires.
-        </Notice>
-      )
-    default:
-      return (
-        <Notice kind="warning">
-          Whether it was revoked, or its user disabled, is not known.{' '}
-          {introspection !== undefined && sentence(introspection.message)}
-        </Notice>
-      )
-  }
+function Remark({ introspection }: Found) {
+  if (introspection === undefined)
+    return <p class="hint">Keyturn was not asked: a token that fails here is sent nowhere.</p>
+  if (typeof introspection === 'object' && introspection.passed) return null
+  return (
+    <Notice kind="warning">
+      {typeof introspection === 'string'
+        ? `Whether it was revoked, or its user disabled, is not known. ${sentence(introspection)}`
+        : "Keyturn's own API and introspection refuse it. Services that verify tokens themselves accept it until it expires."}
+    </Notice>
+  )
 }
 
 /** Verifies again when the instance changes, and when the token begins and ends. */

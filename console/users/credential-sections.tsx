@@ -10,11 +10,10 @@ import type { PersonalAccessToken, ServiceUser, UserKey } from '../../gen/iam/us
 import { clientCertificates, serviceUsers } from '../api/clients.ts'
 import { formatDistance, millisecondsOf, shortened } from '../format/text.ts'
 import { now } from '../live/instance.ts'
-import { type Column, DataTable, type DataTableProps, type Removal } from '../parts/data-table.tsx'
-import { ConfirmDialog, DialogButton } from '../parts/dialogs.tsx'
+import { type Column, DataTable, type DataTableProps, type Removal, removal } from '../parts/data-table.tsx'
+import { ConfirmDialog, DialogButton, ShownOnce } from '../parts/dialogs.tsx'
 import { ExpiryField, expirationIn, LongTextField, SelectField, TextField, useDraft } from '../parts/fields.tsx'
 import { Badge, CardSection, type State } from '../parts/page.tsx'
-import { ShownOnce } from '../parts/shown-once.tsx'
 import { Id, When } from '../parts/values.tsx'
 import { mayWithUser } from '../session/session.ts'
 
@@ -37,7 +36,7 @@ interface OfUserId {
   readonly userId: string
 }
 
-interface CredentialSectionProps<Row> extends Omit<DataTableProps<Row>, 'caption' | 'removal'> {
+interface CredentialSectionProps<Row> extends Omit<DataTableProps<Row>, 'caption' | 'actionsOf'> {
   readonly user: ServiceUser
   readonly id: string
   readonly title: string
@@ -46,20 +45,20 @@ interface CredentialSectionProps<Row> extends Omit<DataTableProps<Row>, 'caption
   readonly addDialog: ComponentChildren
   /** Whether there is what an added one needs. */
   readonly canAdd?: boolean
-  readonly removal: Removal<Row>
+  removalOf(row: Row): Removal
 }
 
 /** Credentials of one kind, with what adds one and what removes one. */
 export function CredentialSection<Row>(props: CredentialSectionProps<Row>) {
-  const { user, id, title, addVerb, addDialog, canAdd = true, removal, ...table } = props
+  const { user, id, title, addVerb, addDialog, canAdd = true, removalOf, ...table } = props
   const mayChange = mayWithUser('iam.user.credential.write', user)
   return (
     <CardSection
       id={id}
       title={title}
-      actions={<DialogButton verb={addVerb} isOffered={mayChange && canAdd} dialog={addDialog} />}
+      actions={mayChange && canAdd && <DialogButton text={addVerb} dialog={addDialog} />}
     >
-      <DataTable caption={title} removal={mayChange && removal} {...table} />
+      <DataTable caption={title} actionsOf={mayChange && ((row: Row) => [removal(removalOf(row))])} {...table} />
     </CardSection>
   )
 }
@@ -83,12 +82,12 @@ export function UserKeysSection({ user, keys }: OfUser & { readonly keys: readon
       rows={keys}
       keyOf={({ keyId }) => keyId}
       empty="No public keys. With one, the user proves who it is with assertions that its private key signs."
-      removal={{
+      removalOf={({ keyId }) => ({
         verb: 'Remove',
-        labelOf: ({ keyId }) => `Remove key ${shortened(keyId)}`,
-        consequenceOf: () => 'Assertions that its private key signs are refused from then on.',
-        remove: ({ keyId }) => serviceUsers.removeUserKey({ userId, keyId }),
-      }}
+        label: `Remove key ${shortened(keyId)}`,
+        consequence: 'Assertions that its private key signs are refused from then on.',
+        remove: () => serviceUsers.removeUserKey({ userId, keyId }),
+      })}
     />
   )
 }
@@ -105,11 +104,11 @@ function AddKeyDialog({ userId }: OfUserId) {
     <ConfirmDialog
       title="Add a public key"
       verb="Add key"
-      isIncomplete={publicJwk === ''}
       change={() => serviceUsers.addUserKey({ userId, publicJwk, ...expirationIn(days) })}
     >
       <LongTextField
         label="Public key"
+        required
         hint="A JWK, or a JWK Set. A private key is refused."
         rows={6}
         {...field('publicJwk')}
@@ -155,18 +154,18 @@ export function CertificatesSection({
       rows={certificates}
       keyOf={({ certificateId }) => certificateId}
       empty="None. With one, the user requests tokens without a secret, where the server takes client certificates."
-      removal={{
+      removalOf={({ match, certificateId }) => ({
         verb: 'Remove',
-        labelOf: ({ match }) => `Remove certificate ${textOf(match)}`,
-        titleOf: () => 'Remove the client certificate?',
-        consequenceOf: ({ match }) => (
+        label: `Remove certificate ${textOf(match)}`,
+        title: 'Remove the client certificate?',
+        consequence: (
           <>
             The user no longer authenticates with <code>{textOf(match)}</code>. Tokens that are bound to a certificate
             stay valid until they expire.
           </>
         ),
-        remove: ({ certificateId }) => clientCertificates.removeClientCertificate({ userId, certificateId }),
-      }}
+        remove: () => clientCertificates.removeClientCertificate({ userId, certificateId }),
+      })}
     />
   )
 }
@@ -187,7 +186,6 @@ function AddCertificateDialog({ userId }: OfUserId) {
     <ConfirmDialog
       title="Add a client certificate"
       verb="Add certificate"
-      isIncomplete={value === ''}
       change={() => clientCertificates.addClientCertificate({ userId, match, ...expirationIn(days) })}
     >
       <SelectField
@@ -226,12 +224,12 @@ export function PersonalTokensSection({ user, tokens }: OfUser & { readonly toke
       rows={tokens}
       keyOf={({ tokenId }) => tokenId}
       empty="No personal access tokens. They work for Keyturn's own API only."
-      removal={{
+      removalOf={({ tokenId }) => ({
         verb: 'Revoke',
-        labelOf: ({ tokenId }) => `Revoke token ${shortened(tokenId)}`,
-        consequenceOf: () => 'Calls with it are refused at once, on every replica.',
-        remove: ({ tokenId }) => serviceUsers.revokePersonalAccessToken({ userId, tokenId }),
-      }}
+        label: `Revoke token ${shortened(tokenId)}`,
+        consequence: 'Calls with it are refused at once, on every replica.',
+        remove: () => serviceUsers.revokePersonalAccessToken({ userId, tokenId }),
+      })}
     />
   )
 }

@@ -51,17 +51,17 @@ export function IdentitiesSection({ user, identities, issuers }: IdentitiesSecti
       rows={identities}
       keyOf={({ identityId }) => identityId}
       empty={<NoIdentities hasIssuers={issuers.length > 0} />}
-      removal={{
+      removalOf={(identity) => ({
         verb: 'Remove',
-        labelOf: ({ subject }) => `Remove ${subject}`,
-        titleOf: () => 'Remove the federated identity?',
-        consequenceOf: (identity) => (
+        label: `Remove ${identity.subject}`,
+        title: 'Remove the federated identity?',
+        consequence: (
           <>
             JWTs of <code>{issuerNameOf(identity)}</code> for <code>{identity.subject}</code> are refused from then on.
           </>
         ),
-        remove: ({ identityId }) => federatedIdentities.removeFederatedIdentity({ userId, identityId }),
-      }}
+        remove: () => federatedIdentities.removeFederatedIdentity({ userId, identityId: identity.identityId }),
+      })}
     />
   )
 }
@@ -102,7 +102,6 @@ function AddDialog({ userId, issuers }: { readonly userId: string; readonly issu
     <ConfirmDialog
       title="Add a federated identity"
       verb="Add identity"
-      isIncomplete={values.subject === ''}
       change={() => federatedIdentities.addFederatedIdentity({ userId, ...values })}
     >
       <SelectField

@@ -1,19 +1,17 @@
 /**
  * The client secrets of a user, with their last use, and how to rotate one without an outage, as steps that see how far it is.
  */
-
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ClientSecret, ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import { serviceUsers } from '../api/clients.ts'
 import { formatDistance, formatLength, formatRoughly, millisecondsOf, shortened } from '../format/text.ts'
 import { now, tokenLifetime } from '../live/instance.ts'
-import { Button, Icon } from '../parts/buttons.tsx'
-import { type Column, DataTable, type RowAction } from '../parts/data-table.tsx'
-import { Closing, ConfirmDialog, DialogButton } from '../parts/dialogs.tsx'
+import { Icon } from '../parts/buttons.tsx'
+import { type Column, DataTable, removal } from '../parts/data-table.tsx'
+import { ConfirmDialog, DialogButton, ShownOnce } from '../parts/dialogs.tsx'
 import { ExpiryField, expirationIn, useDraft } from '../parts/fields.tsx'
 import { Badge, CardSection, Notice, type State } from '../parts/page.tsx'
-import { ShownOnce } from '../parts/shown-once.tsx'
 import { Copyable, Distance, Id, When } from '../parts/values.tsx'
 import { mayWithUser } from '../session/session.ts'
 
@@ -23,19 +21,27 @@ interface SecretsSectionProps {
 }
 
 export function SecretsSection({ user, secrets }: SecretsSectionProps) {
-  const [ending, setEnding] = useState<ClientSecret>()
   const mayChange = mayWithUser('iam.user.secret.write', user)
   const isLive = (secret: ClientSecret) => stateOfSecret(secret, now.value).isLive
   /** A live secret is deactivated, and one that works no more is deleted. */
-  const actionsOf = (secret: ClientSecret): RowAction[] => {
-    const verb = isLive(secret) ? 'Deactivate' : 'Delete'
-    return [{ verb, label: `${verb} secret ${shortened(secret.secretId)}`, onClick: () => setEnding(secret) }]
+  const endOf = (secret: ClientSecret) => {
+    const { secretId } = secret
+    if (!isLive(secret)) {
+      return removal({
+        verb: 'Delete',
+        label: `Delete secret ${shortened(secretId)}`,
+        consequence: 'It works no more. Deleting it only removes it from the list; the audit trail keeps its events.',
+        remove: () => serviceUsers.deleteClientSecret({ userId: user.userId, secretId }),
+      })
+    }
+    const dialog = <DeactivateDialog user={user} secret={secret} />
+    return { verb: 'Deactivate', label: `Deactivate secret ${shortened(secretId)}`, dialog }
   }
   return (
     <CardSection
       id="secrets"
       title="Client secrets"
-      actions={<DialogButton verb="Generate secret" isOffered={mayChange} dialog={<GenerateDialog user={user} />} />}
+      actions={mayChange && <DialogButton text="Generate secret" dialog={<GenerateDialog user={user} />} />}
     >
       <DataTable
         caption="Client secrets"
@@ -43,15 +49,10 @@ export function SecretsSection({ user, secrets }: SecretsSectionProps) {
         rows={secrets}
         keyOf={({ secretId }) => secretId}
         empty="No secrets. Generate one, so that the user can request tokens."
-        actionsOf={mayChange ? actionsOf : undefined}
+        actionsOf={mayChange && ((secret) => [endOf(secret)])}
         classOf={(secret) => (isLive(secret) ? '' : 'is-over')}
       />
-      <SecretRotation secrets={secrets} onDeactivate={mayChange ? setEnding : undefined} />
-      {ending !== undefined && (
-        <Closing.Provider value={() => setEnding(undefined)}>
-          <EndDialog user={user} secret={ending} />
-        </Closing.Provider>
-      )}
+      <SecretRotation user={user} secrets={secrets} mayChange={mayChange} />
     </CardSection>
   )
 }
@@ -90,25 +91,15 @@ function GenerateDialog({ user: { userId, name, clientId } }: { readonly user: S
   )
 }
 
-function EndDialog({ user: { userId }, secret }: { readonly user: ServiceUser; readonly secret: ClientSecret }) {
-  // As it was when the dialog was opened: what it asks does not change while it is read.
-  const [isLive] = useState(() => stateOfSecret(secret, now.value).isLive)
-  const { secretId } = secret
-  const used = millisecondsOf(secret.lastUseDate)
+interface DeactivateDialogProps {
+  readonly user: ServiceUser
+  readonly secret: ClientSecret
+}
+
+function DeactivateDialog({ user: { userId }, secret: { secretId, lastUseDate } }: DeactivateDialogProps) {
+  const used = millisecondsOf(lastUseDate)
   const isInUse = used !== undefined && now.value - used < tokenLifetime.value
   const use = used === undefined ? 'It has never been used' : `It was last used ${formatDistance(used, now.value)}`
-  if (!isLive) {
-    return (
-      <ConfirmDialog
-        title={`Delete secret ${shortened(secretId)}?`}
-        verb="Delete"
-        isDangerous
-        change={() => serviceUsers.deleteClientSecret({ userId, secretId })}
-      >
-        <p>It works no more. Deleting it only removes it from the list; the audit trail keeps its events.</p>
-      </ConfirmDialog>
-    )
-  }
   return (
     <ConfirmDialog
       title={`Deactivate secret ${shortened(secretId)}?`}
@@ -149,14 +140,12 @@ function stateOfSecret(secret: ClientSecret, now: number): State & { readonly is
   return { isLive: true, text: 'live', tone: 'success' }
 }
 
-interface SecretRotationProps {
-  /** Oldest first. */
-  readonly secrets: readonly ClientSecret[]
-  /** Undefined: it may not be done. */
-  readonly onDeactivate: ((secret: ClientSecret) => void) | undefined
+interface SecretRotationProps extends SecretsSectionProps {
+  readonly mayChange: boolean
 }
 
-function SecretRotation({ secrets, onDeactivate }: SecretRotationProps) {
+/** @param props The secrets are oldest first. */
+function SecretRotation({ user, secrets, mayChange }: SecretRotationProps) {
   const at = now.value
   const token = tokenLifetime.value
   const live = secrets.filter((secret) => stateOfSecret(secret, at).isLive)
@@ -192,12 +181,12 @@ function SecretRotation({ secrets, onDeactivate }: SecretRotationProps) {
         </Step>
         <Step isDone={false}>
           Deactivate the old one.
-          {isGenerated && onDeactivate !== undefined && (
-            <Button
+          {isGenerated && mayChange && (
+            <DialogButton
               text={`Deactivate ${oldName}`}
               kind={isUnused ? 'primary' : undefined}
               isSmall
-              onClick={() => onDeactivate(old)}
+              dialog={<DeactivateDialog user={user} secret={old} />}
             />
           )}
         </Step>

@@ -34,11 +34,9 @@ export function TokenSettingsSection({ user }: { readonly user: ServiceUser }) {
 function Actions({ user }: { readonly user: ServiceUser }) {
   return (
     <>
-      <DialogButton
-        verb="Change settings"
-        isOffered={mayWithUser('iam.user.write', user)}
-        dialog={<ChangeDialog user={user} />}
-      />
+      {mayWithUser('iam.user.write', user) && (
+        <DialogButton text="Change settings" dialog={<ChangeDialog user={user} />} />
+      )}
       {may('iam.user.secret.write') && mayWithUser('iam.user.secret.write', user) && (
         <a class="button" href={linkTo(['tokens'], { user: user.clientId })}>
           Get a token

@@ -4,26 +4,25 @@
 import type { CallOptions } from '@connectrpc/connect'
 import type { ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import { clientCertificates, everyItemOf, federatedIdentities, serviceUsers, trustedIssuers } from '../api/clients.ts'
-import { useLoaded } from '../live/loaded.ts'
 import { goTo, linkTo } from '../navigation/route.ts'
 import { ConfirmButton } from '../parts/dialogs.tsx'
 import { ItemView } from '../parts/loaded-view.tsx'
 import { PageHeading } from '../parts/page.tsx'
 import { Copyable, When } from '../parts/values.tsx'
-import { allProjects, nameOfProject } from '../projects/project-names.ts'
+import { allProjects, nameOfProject } from '../projects/projects-page.tsx'
 import { may, mayWithUser, session } from '../session/session.ts'
 import { AccessSection } from './access-section.tsx'
 import { CertificatesSection, PersonalTokensSection, UserKeysSection } from './credential-sections.tsx'
 import { IdentitiesSection } from './identities-section.tsx'
 import { SecretsSection } from './secrets-section.tsx'
 import { TokenSettingsSection } from './token-settings-section.tsx'
-import { UserState } from './user-state.tsx'
+import { UserState } from './users-page.tsx'
 
 export function UserPage({ id: userId }: { readonly id: string }) {
-  // The last use of a secret changes without a new version.
-  const loaded = useLoaded(`user ${userId}`, (options) => readUser(userId, options), { isPeriodic: true })
+  const read = (options: CallOptions) => readUser(userId, options)
   return (
-    <ItemView place={['users', 'Service users']} what="user" loaded={loaded}>
+    // The last use of a secret changes without a new version.
+    <ItemView place={['users', 'Service users']} id={userId} isPeriodic read={read}>
       {({ user, secrets, keys, certificates, tokens, identities, issuers, projects }) => (
         <>
           <PageHeading title={user.name} subtitle={<Copyable text={user.clientId} what="the client ID" />}>
@@ -53,7 +52,7 @@ export function UserPage({ id: userId }: { readonly id: string }) {
   )
 }
 
-/** A user with its credentials, and what is chosen from. Null: there is no such user. */
+/** A user with its credentials, and what is chosen from. */
 async function readUser(userId: string, options: CallOptions) {
   const [{ serviceUser: user }, secrets, keys, certificates, tokens, identities, issuers, projects] = await Promise.all(
     [
@@ -71,7 +70,7 @@ async function readUser(userId: string, options: CallOptions) {
       allProjects(options),
     ],
   )
-  return user === undefined ? null : { user, secrets, keys, certificates, tokens, identities, issuers, projects }
+  return user && { user, secrets, keys, certificates, tokens, identities, issuers, projects }
 }
 
 function UserActions({ user }: { readonly user: ServiceUser }) {

@@ -8,14 +8,13 @@ import { InstanceRole, type ServiceUser } from '../../gen/iam/user/v2/service_us
 import { serviceUsers } from '../api/clients.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { changeQuery, goTo, linkTo, route } from '../navigation/route.ts'
-import { type Column, Listing, useListing } from '../parts/data-table.tsx'
+import { type Column, Listing } from '../parts/data-table.tsx'
 import { ConfirmDialog, DialogButton } from '../parts/dialogs.tsx'
 import { CheckField, Field, SelectField, TextField, useDraft } from '../parts/fields.tsx'
 import { PageHeading } from '../parts/page.tsx'
 import { Copyable, When } from '../parts/values.tsx'
-import { allProjects, nameOfProject } from '../projects/project-names.ts'
+import { allProjects, nameOfProject } from '../projects/projects-page.tsx'
 import { may, mayWithProject } from '../session/session.ts'
-import { UserState } from './user-state.tsx'
 
 /** How long writing must pause before the search begins, in milliseconds. */
 const PAUSE = 250
@@ -25,25 +24,23 @@ export function UsersPage() {
   const search = query.get('search')?.trim() ?? ''
   const projectId = query.get('project') ?? ''
   const known = useLoaded('projects', allProjects)
-  const loaded = useListing(`users ${search} ${projectId}`, (page, options) =>
-    serviceUsers.listServiceUsers({ projectId, search, ...page }, options),
-  )
   const all = known.value ?? []
   return (
     <>
       <PageHeading title="Service users">
-        <DialogButton
-          verb="Create user"
-          isPrimary
-          isOffered={may('iam.user.write')}
-          disabled={known.value === undefined}
-          dialog={
-            <CreateUserDialog
-              projects={all.filter((project) => mayWithProject('iam.user.write', project.projectId))}
-              projectId={projectId}
-            />
-          }
-        />
+        {may('iam.user.write') && (
+          <DialogButton
+            text="Create user"
+            kind="primary"
+            disabled={known.value === undefined}
+            dialog={
+              <CreateUserDialog
+                projects={all.filter((project) => mayWithProject('iam.user.write', project.projectId))}
+                projectId={projectId}
+              />
+            }
+          />
+        )}
       </PageHeading>
       <section class="card" aria-label="Service users">
         <div class="filters">
@@ -59,7 +56,8 @@ export function UsersPage() {
           <Listing
             caption="Service users"
             columns={columnsWith(all)}
-            loaded={loaded}
+            name={`users ${search} ${projectId}`}
+            read={(page, options) => serviceUsers.listServiceUsers({ projectId, search, ...page }, options)}
             rowsOf={(page) => page.serviceUsers}
             keyOf={({ userId }) => userId}
             empty="No service user fits."
@@ -146,16 +144,12 @@ export function CreateUserDialog({ projects, projectId }: CreateUserDialogProps)
     if (serviceUser !== undefined) goTo(['users', serviceUser.userId])
   }
   return (
-    <ConfirmDialog
-      title="Create a service user"
-      verb="Create user"
-      isIncomplete={values.name === '' || values.projectId === ''}
-      change={change}
-    >
+    <ConfirmDialog title="Create a service user" verb="Create user" change={change}>
       <p>The account of a machine. It has no roles, and no secret until you generate one.</p>
       <TextField label="Name" required maxLength={200} {...field('name')} />
       <SelectField
         label="Project"
+        required
         hint="It cannot be changed later. Its name is a part of the client ID."
         choices={projects.map((one) => [one.projectId, one.name] as const)}
         {...field('projectId')}
@@ -163,4 +157,11 @@ export function CreateUserDialog({ projects, projectId }: CreateUserDialogProps)
       <CheckField {...field('boundTokensRequired')}>Only bound tokens: to a key (DPoP) or to a certificate</CheckField>
     </ConfirmDialog>
   )
+}
+
+/** Whether a user works, as a badge. */
+export function UserState({ user }: { readonly user: ServiceUser }) {
+  if (!user.enabled) return <span class="badge is-danger">disabled</span>
+  if (!user.clientCredentialsEnabled) return <span class="badge">gets no tokens</span>
+  return <span class="badge is-success">enabled</span>
 }

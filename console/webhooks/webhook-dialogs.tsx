@@ -1,39 +1,25 @@
 /**
  * What can be done with a webhook, each with what it does to its receiver before it is done.
  */
-import { useContext, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { type Webhook, WebhookState } from '../../gen/iam/event/v2/webhook_pb.js'
 import { webhookService } from '../api/clients.ts'
 import { goTo } from '../navigation/route.ts'
-import { Closing, ConfirmButton, ConfirmDialog } from '../parts/dialogs.tsx'
+import { ConfirmButton, ConfirmDialog, ShownOnce } from '../parts/dialogs.tsx'
 import { type Draft, DurationField, LongTextField, TextField, useDraft } from '../parts/fields.tsx'
-import { ShownOnce } from '../parts/shown-once.tsx'
 
 /** Creates a webhook, shows its secret, and goes to it. */
 export function CreateWebhookDialog() {
-  const close = useContext(Closing)
   const draft = useDraft(NEW_WEBHOOK)
-  const { values } = draft
   const [created, setCreated] = useState<{ readonly secret: string; readonly webhookId: string }>()
   if (created !== undefined) {
-    const { secret, webhookId } = created
-    return (
-      <Closing.Provider
-        value={() => {
-          close()
-          goTo(['webhooks', webhookId])
-        }}
-      >
-        <Secret secret={secret} />
-      </Closing.Provider>
-    )
+    return <Secret secret={created.secret} onClose={() => goTo(['webhooks', created.webhookId])} />
   }
   return (
     <ConfirmDialog
       title="Create a webhook"
       verb="Create webhook"
-      isIncomplete={values.name === '' || values.url === ''}
-      change={() => webhookService.createWebhook(requestOf(values))}
+      change={() => webhookService.createWebhook(requestOf(draft.values))}
       onDone={({ secret, webhook }) => setCreated({ secret, webhookId: webhook?.webhookId ?? '' })}
     >
       <p>Events of the audit trail are sent to it from then on, each signed with a secret that is shown once.</p>
@@ -42,9 +28,9 @@ export function CreateWebhookDialog() {
   )
 }
 
-function Secret({ secret }: { readonly secret: string }) {
+function Secret(props: { readonly secret: string; readonly onClose?: () => void }) {
   return (
-    <ShownOnce title="The new signing secret" secret={secret} what="signing secret">
+    <ShownOnce title="The new signing secret" what="signing secret" {...props}>
       <p>The receiver verifies the signature of each event with it (Standard Webhooks).</p>
     </ShownOnce>
   )
@@ -72,23 +58,17 @@ export function ChangeWebhookDialog({ webhook }: OfWebhook) {
 }
 
 /** A webhook as it is in a form: lists as lines. */
-interface WebhookDraft {
-  readonly name: string
-  readonly url: string
-  readonly eventTypes: string
-  readonly resources: string
-  readonly caCertificates: string
-}
+type WebhookDraft = typeof NEW_WEBHOOK
 
-const NEW_WEBHOOK: WebhookDraft = { name: '', url: '', eventTypes: '', resources: '', caCertificates: '' }
+const NEW_WEBHOOK = { name: '', url: '', eventTypes: '', resources: '', caCertificates: '' }
 
 function draftOf({ name, url, eventTypes, resources, caCertificates }: Webhook): WebhookDraft {
   return { name, url, eventTypes: eventTypes.join('\n'), resources: resources.join('\n'), caCertificates }
 }
 
 function requestOf({ name, url, eventTypes, resources, caCertificates }: WebhookDraft) {
-  const [types, reach] = [eventTypes, resources].map((text) => text.split(/\s+/).filter((word) => word !== ''))
-  return { name: name.trim(), url: url.trim(), eventTypes: types ?? [], resources: reach ?? [], caCertificates }
+  const wordsOf = (text: string) => text.split(/\s+/).filter(Boolean)
+  return { name, url, eventTypes: wordsOf(eventTypes), resources: wordsOf(resources), caCertificates }
 }
 
 const LONG_TEXTS = [

@@ -1,18 +1,15 @@
 /**
  * The webhooks: where events are sent, and whether they get there; and one of them: what is sent to it, and how delivery goes.
  */
-
-import { useState } from 'preact/hooks'
+import { Code, ConnectError } from '@connectrpc/connect'
 import { type Webhook, WebhookState } from '../../gen/iam/event/v2/webhook_pb.js'
 import { webhookService } from '../api/clients.ts'
-import { unlessMissing } from '../api/failure.ts'
 import { formatDistance, formatRoughly, millisecondsOf } from '../format/text.ts'
 import { now } from '../live/instance.ts'
-import { useLoaded } from '../live/loaded.ts'
 import { linkTo } from '../navigation/route.ts'
 import { useAction } from '../parts/action.ts'
 import { Button } from '../parts/buttons.tsx'
-import { type Column, Listing, useListing } from '../parts/data-table.tsx'
+import { type Column, Listing } from '../parts/data-table.tsx'
 import { DialogButton } from '../parts/dialogs.tsx'
 import { ItemView } from '../parts/loaded-view.tsx'
 import {
@@ -22,9 +19,9 @@ import {
   Fact,
   FailureNotice,
   Notice,
-  Outcome,
   PageHeading,
   type State,
+  usePage,
 } from '../parts/page.tsx'
 import { Copyable, When } from '../parts/values.tsx'
 import { may } from '../session/session.ts'
@@ -37,19 +34,12 @@ import {
 } from './webhook-dialogs.tsx'
 
 export function WebhooksPage() {
-  // Delivery makes no new version.
-  const loaded = useListing('webhooks', (page, options) => webhookService.listWebhooks(page, options), {
-    isPeriodic: true,
-  })
   return (
     <>
       <PageHeading title="Webhooks">
-        <DialogButton
-          verb="Create webhook"
-          isPrimary
-          isOffered={may('iam.webhook.write')}
-          dialog={<CreateWebhookDialog />}
-        />
+        {may('iam.webhook.write') && (
+          <DialogButton text="Create webhook" kind="primary" dialog={<CreateWebhookDialog />} />
+        )}
       </PageHeading>
       <p class="summary">
         Events of the audit trail are sent to them as they happen: signed, in order, and at least once.
@@ -58,7 +48,10 @@ export function WebhooksPage() {
         <Listing
           caption="Webhooks"
           columns={COLUMNS}
-          loaded={loaded}
+          name="webhooks"
+          // Delivery makes no new version.
+          isPeriodic
+          read={(page, options) => webhookService.listWebhooks(page, options)}
           rowsOf={(page) => page.webhooks}
           keyOf={({ webhookId }) => webhookId}
           empty="None: events stay in the audit trail."
@@ -100,13 +93,13 @@ function waitingEventsOf({ delivery }: Webhook): string {
 const COUNTED = 1000
 
 export function WebhookPage({ id: webhookId }: { readonly id: string }) {
-  const loaded = useLoaded(
-    `webhook ${webhookId}`,
-    async (options) => (await unlessMissing(webhookService.getWebhook({ webhookId }, options)))?.webhook ?? null,
-    { isPeriodic: true },
-  )
   return (
-    <ItemView place={['webhooks', 'Webhooks']} what="webhook" loaded={loaded}>
+    <ItemView
+      place={['webhooks', 'Webhooks']}
+      id={webhookId}
+      isPeriodic
+      read={async (options) => (await webhookService.getWebhook({ webhookId }, options)).webhook}
+    >
       {(webhook) => <LoadedWebhook webhook={webhook} />}
     </ItemView>
   )
@@ -120,18 +113,19 @@ function LoadedWebhook({ webhook }: { readonly webhook: Webhook }) {
     <>
       <PageHeading title={name} subtitle={<Copyable text={url} what="the URL" />}>
         {mayChange && (
-          <Button
-            text={test.isRunning ? 'Sending…' : 'Send a test event'}
-            disabled={test.isRunning}
-            onClick={() => void test.run()}
-          />
+          <>
+            <Button
+              text={test.isRunning ? 'Sending…' : 'Send a test event'}
+              disabled={test.isRunning}
+              onClick={() => void test.run()}
+            />
+            <DialogButton text="Change" dialog={<ChangeWebhookDialog webhook={webhook} />} />
+            <DialogButton text="Rotate secret" dialog={<RotateSecretDialog webhook={webhook} />} />
+            <SwitchWebhookButton webhook={webhook} />
+          </>
         )}
-        <DialogButton verb="Change" isOffered={mayChange} dialog={<ChangeWebhookDialog webhook={webhook} />} />
-        <DialogButton verb="Rotate secret" isOffered={mayChange} dialog={<RotateSecretDialog webhook={webhook} />} />
-        {mayChange && <SwitchWebhookButton webhook={webhook} />}
         {may('iam.webhook.delete') && <DeleteWebhookButton webhook={webhook} />}
       </PageHeading>
-      <Outcome text={test.outcome} onClose={test.forget} />
       <FailureNotice failure={test.failure} />
       <p class="summary">
         <Badge {...stateOfWebhook(webhook, now.value)} /> Created <When at={creationDate} />.{' '}
@@ -147,17 +141,15 @@ function LoadedWebhook({ webhook }: { readonly webhook: Webhook }) {
 
 /** Sends a test event. One that was not delivered is a failure, like a refusal of the API. */
 function useTest(webhookId: string) {
-  const [result, setResult] = useState({ delivered: '', failure: '' })
-  const forget = () => setResult({ delivered: '', failure: '' })
-  const action = useAction(async () => {
-    forget()
+  const { say } = usePage()
+  return useAction(async () => {
+    say('')
     const { delivered, failure, durationMilliseconds } = await webhookService.testWebhook({ webhookId })
-    if (delivered) setResult({ delivered: `The test event was delivered in ${durationMilliseconds} ms.`, failure: '' })
-    else setResult({ delivered: '', failure: `The test event was not delivered: the receiver ${failure}` })
+    if (!delivered) {
+      throw new ConnectError(`the test event was not delivered: the receiver ${failure}`, Code.FailedPrecondition)
+    }
+    say(`The test event was delivered in ${durationMilliseconds} ms.`)
   })
-  const { delivered, failure } = result
-  const undelivered = failure === '' ? undefined : { message: failure, reason: '', isTransient: false }
-  return { ...action, outcome: delivered, failure: action.failure ?? undelivered, forget }
 }
 
 function Delivery({ webhook }: { readonly webhook: Webhook }) {
