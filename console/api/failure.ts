@@ -36,8 +36,3 @@ export function failureOf(error: unknown): Failure {
     isTransient: TRANSIENT.includes(code),
   }
 }
-
-/** Whether the caller is not signed in any more. */
-export function isUnauthenticated(error: unknown): boolean {
-  return ConnectError.from(error).code === Code.Unauthenticated
-}

@@ -2,7 +2,6 @@
  * Events of the audit trail as CSV (RFC 4180) and as JSON lines, in the JSON of the API.
  */
 import { toJson } from '@bufbuild/protobuf'
-import { timestampDate } from '@bufbuild/protobuf/wkt'
 import { type AuditEvent, AuditEventSchema } from '../../gen/iam/audit/v2/audit_service_pb.js'
 
 /** The formats that there are. */
@@ -19,17 +18,6 @@ const COLUMNS = [
   'event_id',
   'omitted',
 ]
-
-/** The media type of each format. */
-const MEDIA_TYPES: Readonly<Record<ExportFormat, string>> = {
-  csv: 'text/csv;charset=utf-8',
-  jsonl: 'application/jsonl;charset=utf-8',
-}
-
-/** What a file begins with. */
-function headOf(format: ExportFormat): string {
-  return format === 'csv' ? `${COLUMNS.join(',')}\r\n` : ''
-}
 
 /** A file, and whether all events are in it. */
 export interface ExportedFile {
@@ -50,17 +38,16 @@ export async function fileOf(
   pages: AsyncIterable<readonly AuditEvent[]>,
   onProgress: (count: number) => void,
 ): Promise<ExportedFile> {
-  const parts = [headOf(format)]
-  const file = (isWhole: boolean) => ({ content: new Blob(parts, { type: MEDIA_TYPES[format] }), isWhole })
+  const parts = format === 'csv' ? [`${COLUMNS.join(',')}\r\n`] : []
   let count = 0
   for await (const events of pages) {
     const rest = MOST_EVENTS - count
     parts.push(linesOf(format, events.slice(0, rest)))
-    if (events.length > rest) return file(false)
+    if (events.length > rest) return { content: new Blob(parts), isWhole: false }
     count += events.length
     onProgress(count)
   }
-  return file(true)
+  return { content: new Blob(parts), isWhole: true }
 }
 
 /** Events as lines. */
@@ -70,19 +57,8 @@ function linesOf(format: ExportFormat, events: readonly AuditEvent[]): string {
 }
 
 function cellsOf(event: AuditEvent): string[] {
-  const { eventDate, outcome, action, actor, resource, clientAddress, requestId, eventId, omission } = event
-  const date = eventDate === undefined ? '' : timestampDate(eventDate).toISOString()
-  return [
-    date,
-    outcome,
-    action,
-    actor,
-    resource,
-    clientAddress,
-    requestId,
-    eventId,
-    omission === undefined ? '' : String(omission.count),
-  ]
+  const fields = toJson(AuditEventSchema, event, { useProtoFieldName: true }) as Readonly<Record<string, unknown>>
+  return COLUMNS.map((name) => String((name === 'omitted' ? event.omission?.count : fields[name]) ?? ''))
 }
 
 /** A text as one cell. A resource may be what a stranger wrote: a spreadsheet must not take it for a formula. */

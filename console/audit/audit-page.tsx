@@ -1,21 +1,21 @@
 /**
  * The audit trail: who did what, and who was refused. The filters are in the address; what fits them can be saved as a file.
  */
-
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
+import { type CallOptions, Code, ConnectError } from '@connectrpc/connect'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { AuditEvent } from '../../gen/iam/audit/v2/audit_service_pb.js'
-import { auditTrail, IN_BACKGROUND, pagesOf } from '../api/clients.ts'
-import { formatExactly, formatToTheSecond, millisecondsOf, shortened } from '../format/text.ts'
-import { now } from '../live/instance.ts'
+import type { AuditEvent, ListAuditEventsRequestSchema } from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { auditTrail, everyItemOf, IN_BACKGROUND, pagesOf, serviceUsers } from '../api/clients.ts'
+import { formatToTheSecond, shortened } from '../format/text.ts'
 import { changeQuery, linkTo, route } from '../navigation/route.ts'
 import { useAction } from '../parts/action.ts'
 import { Button } from '../parts/buttons.tsx'
 import { type Column, Listing } from '../parts/data-table.tsx'
 import { Field } from '../parts/fields.tsx'
 import { FailureNotice, PageHeading } from '../parts/page.tsx'
-import { Copyable } from '../parts/values.tsx'
+import { Copyable, Moment } from '../parts/values.tsx'
 import { type ExportFormat, fileOf, MOST_EVENTS } from './audit-export.ts'
-import { type AuditFilter, filterOf, requestOf } from './audit-filter.ts'
 
 export function AuditPage() {
   const filter = filterOf(route.value.query)
@@ -106,18 +106,7 @@ function FilterInput({ value, type, ...others }: FilterInputProps) {
 }
 
 const COLUMNS: readonly Column<AuditEvent>[] = [
-  {
-    name: 'Time',
-    cell: ({ eventDate }) => {
-      const at = millisecondsOf(eventDate)
-      if (at === undefined) return ''
-      return (
-        <time dateTime={new Date(at).toISOString()} title={formatExactly(at)}>
-          {formatToTheSecond(at, now.value)}
-        </time>
-      )
-    },
-  },
+  { name: 'Time', cell: ({ eventDate }) => <Moment at={eventDate} format={formatToTheSecond} /> },
   {
     name: 'Outcome',
     cell: ({ outcome, omission }) => (
@@ -209,4 +198,61 @@ function save(content: Blob, name: string): void {
   link.download = name
   link.click()
   URL.revokeObjectURL(url)
+}
+
+/** The filters. All texts; empty: none. */
+interface AuditFilter {
+  /** As a field for local time writes it, for example `2026-11-21T08:30`. */
+  readonly from: string
+  readonly to: string
+  readonly actor: string
+  readonly resource: string
+}
+
+/** Reads the filters of an address. */
+function filterOf(query: URLSearchParams): AuditFilter {
+  const read = (name: string) => query.get(name) ?? ''
+  return { from: read('from'), to: read('to'), actor: read('actor'), resource: read('resource') }
+}
+
+/** The filters in a request, with the ids of users that they name. @throws {ConnectError} `not_found` if there is no such user. */
+async function requestOf(
+  { from, to, actor, resource }: AuditFilter,
+  options: CallOptions,
+): Promise<MessageInitShape<typeof ListAuditEventsRequestSchema>> {
+  const [fromDate, toDate] = [dateOf(from), dateOf(to)]
+  const [, user = '', part = ''] = /^users\/([^/]+)(.*)$/.exec(resource.trim()) ?? []
+  return {
+    actor: await userIdIn(actor.trim(), options),
+    resource: user === '' ? resource.trim() : `users/${await userIdIn(user, options)}${part}`,
+    ...(fromDate === undefined ? {} : { fromDate: timestampFromDate(fromDate) }),
+    ...(toDate === undefined ? {} : { toDate: timestampFromDate(toDate) }),
+  }
+}
+
+/** Actors that are no users. */
+const NO_USERS = ['', 'system', 'anonymous']
+
+/** The id in a user id or client ID, or of the user with a name or `name@project`. */
+async function userIdIn(text: string, options: CallOptions): Promise<string> {
+  const [, id] = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:@|$)/i.exec(text) ?? []
+  if (id !== undefined || NO_USERS.includes(text)) return id?.toLowerCase() ?? text
+  const [, search = text, project = ''] = /^(.+)@([^@]+)$/.exec(text) ?? []
+  const all = await everyItemOf('serviceUsers', (page) => serviceUsers.listServiceUsers({ search, ...page }, options))
+  const named = all.filter(
+    ({ name, clientId }) => name === text || (name === search && clientId.endsWith(`@${project}`)),
+  )
+  const [user] = named
+  if (user !== undefined && named.length === 1) return user.userId
+  throw new ConnectError(
+    user === undefined
+      ? `there is no service user "${text}"`
+      : `${named.length} service users have the name "${text}": use the client ID, ${named.map(({ clientId }) => clientId).join(' or ')}`,
+    Code.NotFound,
+  )
+}
+
+function dateOf(text: string): Date | undefined {
+  const date = new Date(text)
+  return text === '' || Number.isNaN(date.getTime()) ? undefined : date
 }

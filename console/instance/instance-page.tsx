@@ -2,6 +2,8 @@
  * The instance: the replica that answers and the others, the database, master keys, settings, and who is signed in at the console.
  */
 import type { Duration } from '@bufbuild/protobuf/wkt'
+import type { CallOptions } from '@connectrpc/connect'
+import type { Session } from '../../gen/iam/console/v2/console_service_pb.js'
 import {
   type Instance,
   type MasterKey,
@@ -9,14 +11,16 @@ import {
   ReplicaPresence,
   type Setting,
 } from '../../gen/iam/instance/v2/instance_service_pb.js'
+import { consoleService, everyItemOf, serviceUsers } from '../api/clients.ts'
 import { formatDistance, formatRoughly, lengthOf, millisecondsOf, shortened } from '../format/text.ts'
 import { heardAt, instance, now } from '../live/instance.ts'
-import { type Column, DataTable } from '../parts/data-table.tsx'
+import { useLoaded } from '../live/loaded.ts'
+import { linkTo } from '../navigation/route.ts'
+import { type Column, DataTable, removal } from '../parts/data-table.tsx'
 import { LoadedView } from '../parts/loaded-view.tsx'
 import { CardSection, Fact, Notice, PageHeading, sentence } from '../parts/page.tsx'
 import { Distance, When } from '../parts/values.tsx'
 import { may } from '../session/session.ts'
-import { SessionsSection } from './sessions-section.tsx'
 
 export function InstancePage() {
   const { value } = instance
@@ -28,11 +32,11 @@ export function InstancePage() {
           <>
             <Overview instance={loaded} />
             <ReplicasSection instance={loaded} />
-            <CardSection id="master-keys" title="Master keys">
+            <CardSection title="Master keys">
               <DataTable caption="Master keys" columns={MASTER_KEYS} rows={loaded.masterKeys} keyOf={({ id }) => id} />
             </CardSection>
             {may('iam.session.read') && <SessionsSection />}
-            <CardSection id="settings" title="Settings of this replica">
+            <CardSection title="Settings of this replica">
               <DataTable caption="Settings" columns={SETTINGS} rows={loaded.settings} keyOf={({ name }) => name} />
             </CardSection>
           </>
@@ -68,13 +72,7 @@ function Overview({ instance: { version, changeDate, replica, database } }: { re
           <h2>This replica</h2>
           <dl class="facts">
             <Fact name="State">
-              {replica?.ready === true ? (
-                <span class="badge is-success">ready</span>
-              ) : (
-                <>
-                  <span class="badge is-danger">not ready</span> {replica?.reason}
-                </>
-              )}
+              <Readiness ready={replica?.ready === true} reason={replica?.reason} />
             </Fact>
             <Fact name="Keyturn">{replica?.keyturnVersion}</Fact>
             <Fact name="Running">
@@ -151,7 +149,7 @@ function ReplicasSection({ instance }: { readonly instance: Instance }) {
     { name: 'Last seen', cell: ({ lastSeenDate }) => <Distance at={lastSeenDate} /> },
   ]
   return (
-    <CardSection id="replicas" title="Replicas">
+    <CardSection title="Replicas">
       <DataTable
         caption="Replicas"
         columns={columns}
@@ -166,6 +164,10 @@ function ReplicasSection({ instance }: { readonly instance: Instance }) {
 function stateOf({ presence, ready, reason }: Replica) {
   if (presence === ReplicaPresence.GONE) return <span class="badge">gone</span>
   if (presence === ReplicaPresence.OVERDUE) return <span class="badge is-warning">not seen</span>
+  return <Readiness ready={ready} reason={reason} />
+}
+
+function Readiness({ ready, reason }: { readonly ready: boolean; readonly reason: string | undefined }) {
   if (ready) return <span class="badge is-success">ready</span>
   return (
     <>
@@ -179,4 +181,88 @@ function lackOf({ version, versionsBehind: changes }: Replica, newest: bigint) {
   if (changes > 0n) return <span class="badge is-warning">{String(changes)} changes</span>
   // The newest change came after its last heartbeat, so the next one says it.
   return version < newest ? <span class="quiet">not known yet</span> : 'nothing'
+}
+
+function SessionsSection() {
+  const loaded = useLoaded(
+    'sessions',
+    async (options) => {
+      const sessions = await everyItemOf('sessions', (page) => consoleService.listSessions(page, options))
+      return { sessions, names: await namesOf(sessions, options) }
+    },
+    { isPeriodic: true },
+  )
+  const names = loaded.value?.names
+  const columns: Column<Session>[] = [
+    {
+      name: 'User',
+      kind: 'main',
+      cell: ({ userId, sessionId, unreadable }) =>
+        unreadable ? (
+          <>
+            <span class="badge is-danger">unreadable</span> <code title={sessionId}>{shortened(sessionId)}</code>
+          </>
+        ) : (
+          <a href={linkTo(['users', userId])} title={userId}>
+            {names?.get(userId) ?? shortened(userId)}
+          </a>
+        ),
+    },
+    { name: 'Address', cell: ({ clientAddress }) => clientAddress || '–' },
+    { name: 'Signed in', cell: ({ creationDate }) => <When at={creationDate} /> },
+    { name: 'Last use', cell: ({ lastUseDate }) => <Distance at={lastUseDate} /> },
+    { name: 'Ends', cell: ({ expirationDate }) => <When at={expirationDate} /> },
+  ]
+  return (
+    <CardSection title="Sessions of the console">
+      <LoadedView loaded={loaded}>
+        {({ sessions }) => (
+          <div class="stack">
+            {sessions.some(({ unreadable }) => unreadable) && (
+              <Notice kind="danger">
+                A session that is unreadable was not written by Keyturn as it is in the database. It signs no browser
+                in. Find out who wrote to the database, and revoke it.
+              </Notice>
+            )}
+            <DataTable
+              caption="Sessions"
+              columns={columns}
+              rows={sessions}
+              keyOf={({ sessionId }) => sessionId}
+              actionsOf={may('iam.session.delete') && ((session) => [revocationOf(session)])}
+            />
+          </div>
+        )}
+      </LoadedView>
+    </CardSection>
+  )
+}
+
+function revocationOf(session: Session) {
+  const { sessionId, unreadable } = session
+  return removal({
+    verb: 'Revoke',
+    label: `Revoke ${describe(session)}`,
+    title: 'Revoke the session?',
+    consequence: unreadable
+      ? 'It leaves the list. It signs no browser in now either.'
+      : 'The browser is signed out, on every replica at once. It may be the one in which you read this.',
+    remove: () => consoleService.revokeSession({ sessionId }),
+  })
+}
+
+function describe({ userId, sessionId, clientAddress, unreadable }: Session): string {
+  if (unreadable) return `the unreadable session ${shortened(sessionId)}`
+  return `the session of ${shortened(userId)} from ${clientAddress}`
+}
+
+/** So many users are named, the others have their ids: each takes a call. */
+const MOST_NAMED = 20
+
+async function namesOf(sessions: readonly Session[], options: CallOptions): Promise<ReadonlyMap<string, string>> {
+  if (!may('iam.user.read')) return new Map()
+  const ids = [...new Set(sessions.map(({ userId }) => userId))].filter((userId) => userId !== '').slice(0, MOST_NAMED)
+  const users = await Promise.allSettled(ids.map((userId) => serviceUsers.getServiceUser({ userId }, options)))
+  const found = users.flatMap((result) => (result.status === 'fulfilled' ? (result.value.serviceUser ?? []) : []))
+  return new Map(found.map(({ userId, name }) => [userId, name]))
 }

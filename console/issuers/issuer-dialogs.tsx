@@ -5,7 +5,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { IssuerKeysSchema, TrustedIssuer } from '../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import { trustedIssuers } from '../api/clients.ts'
 import { goTo } from '../navigation/route.ts'
-import { ConfirmButton, ConfirmDialog } from '../parts/dialogs.tsx'
+import { ConfirmDialog, DeleteButton } from '../parts/dialogs.tsx'
 import { type Draft, DurationField, LongTextField, SelectField, TextField, useDraft } from '../parts/fields.tsx'
 import { Notice } from '../parts/page.tsx'
 
@@ -59,21 +59,14 @@ export function ChangeIssuerDialog({ issuer }: OfIssuer) {
 
 export function DeleteIssuerButton({ issuer: { issuer, issuerId } }: OfIssuer) {
   return (
-    <ConfirmButton
-      label="Delete"
+    <DeleteButton
       title="Delete the issuer?"
-      verb="Delete for good"
-      isDangerous
-      change={async () => {
-        await trustedIssuers.deleteTrustedIssuer({ issuerId })
-        goTo(['issuers'])
-      }}
+      place="issuers"
+      remove={() => trustedIssuers.deleteTrustedIssuer({ issuerId })}
     >
-      <p>
-        JWTs of <code>{issuer}</code> are refused from then on. The federated identities that name it are deleted with
-        it, of all service users. Tokens that were issued stay valid until they expire.
-      </p>
-    </ConfirmButton>
+      JWTs of <code>{issuer}</code> are refused from then on. The federated identities that name it are deleted with it,
+      of all service users. Tokens that were issued stay valid until they expire.
+    </DeleteButton>
   )
 }
 

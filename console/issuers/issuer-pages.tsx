@@ -141,7 +141,7 @@ function Issuer({ issuer }: { readonly issuer: TrustedIssuer }) {
 function KeysSection({ issuer }: { readonly issuer: TrustedIssuer }) {
   const { keys, fetchedKeys, algorithms } = issuer
   return (
-    <CardSection id="issuer-keys" title="Keys">
+    <CardSection title="Keys">
       {fetchedKeys !== undefined && fetchedKeys.failure !== '' && (
         <Notice kind="warning">
           The last fetch failed <Distance at={fetchedKeys.failureDate} />: {fetchedKeys.failure}.

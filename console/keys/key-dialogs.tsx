@@ -171,8 +171,8 @@ interface CreateKeyDialogProps {
 /** Creates a key, of the kind of the policy unless another one is chosen. */
 export function CreateKeyDialog({ published, policy, lifetimes }: CreateKeyDialogProps) {
   const { say } = usePage()
-  const [kindId, setKindId] = useState(() => kindOf(policy?.config)?.id ?? '')
-  const kind = KEY_KINDS.find(({ id }) => id === kindId)
+  const [kindName, setKindName] = useState(() => kindOf(policy?.config)?.name ?? '')
+  const kind = KEY_KINDS.find(({ name }) => name === kindName)
   // The same that the API says afterwards.
   const warnings = kind === undefined ? [] : algorithmWarnings(parseKeyAlgorithm(kind.algorithm), published)
   const change = async () => {
@@ -185,7 +185,7 @@ export function CreateKeyDialog({ published, policy, lifetimes }: CreateKeyDialo
         Its public key is published at once. Verifiers know it when their copies of the key set have expired, after{' '}
         {formatLength(lifetimes.keySetCache)}. It does not sign before it is activated, by hand or by the rotation.
       </p>
-      <KindChoice value={kindId} onChange={setKindId} warnings={warnings} />
+      <KindChoice value={kindName} onChange={setKindName} warnings={warnings} />
     </ConfirmDialog>
   )
 }

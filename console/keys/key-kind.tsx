@@ -14,8 +14,7 @@ import { sentence } from '../parts/page.tsx'
 
 /** A kind of key. */
 interface KeyKind {
-  /** For a form. */
-  readonly id: string
+  /** Unique. */
   readonly name: string
   readonly algorithm: string
   readonly config: WebKeyConfig
@@ -37,27 +36,21 @@ const CURVES = [
   ['P-521', 'ES512', EcdsaCurve.P521],
 ] as const
 
-function kind(
-  id: string,
-  name: string,
-  algorithm: string,
-  config: NonNullable<MessageInitShape<typeof WebKeyConfigSchema>['config']>,
-): KeyKind {
-  return { id, name, algorithm, config: create(WebKeyConfigSchema, { config }) }
+type Config = NonNullable<MessageInitShape<typeof WebKeyConfigSchema>['config']>
+
+function kind(name: string, algorithm: string, config: Config): KeyKind {
+  return { name, algorithm, config: create(WebKeyConfigSchema, { config }) }
 }
 
 /** Every kind, the most widely supported first. */
 export const KEY_KINDS: readonly KeyKind[] = [
   ...HASHERS.flatMap(([hash, hasher]) =>
-    BITS.map(([length, bits]) => {
-      const config = { case: 'rsa', value: { bits, hasher } } as const
-      return kind(`rsa-${length}-${hash}`, `RSA ${length}, SHA-${hash}`, `RS${hash}`, config)
-    }),
+    BITS.map(([length, bits]) =>
+      kind(`RSA ${length}, SHA-${hash}`, `RS${hash}`, { case: 'rsa', value: { bits, hasher } }),
+    ),
   ),
-  ...CURVES.map(([name, algorithm, curve]) =>
-    kind(`ecdsa-${name}`, `ECDSA ${name}`, algorithm, { case: 'ecdsa', value: { curve } }),
-  ),
-  kind('ed25519', 'Ed25519', 'EdDSA', { case: 'ed25519', value: {} }),
+  ...CURVES.map(([name, algorithm, curve]) => kind(`ECDSA ${name}`, algorithm, { case: 'ecdsa', value: { curve } })),
+  kind('Ed25519', 'EdDSA', { case: 'ed25519', value: {} }),
 ]
 
 /** The kind that a configuration is of. */
@@ -75,7 +68,7 @@ export function KindChoice({ warnings, ...field }: KindChoiceProps) {
     <>
       <SelectField
         label="Kind of key"
-        choices={KEY_KINDS.map(({ id, name, algorithm }) => [id, `${name} (${algorithm})`] as const)}
+        choices={KEY_KINDS.map(({ name, algorithm }) => [name, `${name} (${algorithm})`] as const)}
         {...field}
       />
       <div aria-live="polite">

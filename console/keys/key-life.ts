@@ -19,36 +19,25 @@ export interface KeyLife {
   /** Unique among lives. */
   readonly id: string
   /** Undefined: it is not created yet, or was deleted. */
-  readonly key: WebKey | undefined
+  readonly key?: WebKey
   readonly isDeleted: boolean
   readonly publishedAt: number
   /** From then on, every verifier that respects the cache time of the key set knows the key. */
   readonly knownAt: number
-  readonly signsAt: number | undefined
-  readonly stopsAt: number | undefined
+  readonly signsAt?: number | undefined
+  readonly stopsAt?: number | undefined
   /** When the last token that it may have signed expires. */
-  readonly neededUntil: number | undefined
-  readonly privateKeyGoneAt: number | undefined
+  readonly neededUntil?: number | undefined
+  readonly privateKeyGoneAt?: number | undefined
   /** When it leaves the key set. */
-  readonly goneAt: number | undefined
+  readonly goneAt?: number | undefined
 }
 
 type Draft = { -readonly [Name in keyof KeyLife]: KeyLife[Name] }
 
 /** A life of which nothing more is known than its beginning. */
 export function newLife(id: string, publishedAt: number): Draft {
-  return {
-    id,
-    key: undefined,
-    isDeleted: false,
-    publishedAt,
-    knownAt: publishedAt,
-    signsAt: undefined,
-    stopsAt: undefined,
-    neededUntil: undefined,
-    privateKeyGoneAt: undefined,
-    goneAt: undefined,
-  }
+  return { id, isDeleted: false, publishedAt, knownAt: publishedAt }
 }
 
 /** So many keys are shown that are not created yet. */

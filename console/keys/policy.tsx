@@ -48,7 +48,6 @@ export function PolicyCard({ steps, ...about }: PolicyCardProps) {
   const { policy } = about
   return (
     <CardSection
-      id="policy"
       title="Rotation"
       actions={may('iam.web_key.write') && <DialogButton text="Change policy" dialog={<PolicyDialog {...about} />} />}
     >
@@ -159,12 +158,12 @@ function PolicyDialog({ policy, published, lifetimes }: PolicyDialogProps) {
   )
 }
 
-/** The policy as it is in the form: lengths in seconds, and the id of the kind of key. */
+/** The policy as it is in the form: lengths in seconds, and the name of the kind of key. */
 function draftOf({ enabled, keepStandby, config, ...policy }: RotationPolicy) {
   return {
     enabled,
     keepStandby,
-    config: kindOf(config)?.id ?? '',
+    config: kindOf(config)?.name ?? '',
     rotationInterval: lengthOf(policy.rotationInterval) / 1000,
     publishAhead: lengthOf(policy.publishAhead) / 1000,
     retention: lengthOf(policy.retention) / 1000,
@@ -174,7 +173,7 @@ function draftOf({ enabled, keepStandby, config, ...policy }: RotationPolicy) {
 
 function policyOf({ config, ...draft }: ReturnType<typeof draftOf>): RotationPolicy {
   const length = (seconds: number) => durationFromMs((Number.isFinite(seconds) ? seconds : 0) * 1000)
-  const kind = KEY_KINDS.find(({ id }) => id === config)
+  const kind = KEY_KINDS.find(({ name }) => name === config)
   return create(RotationPolicySchema, {
     ...draft,
     rotationInterval: length(draft.rotationInterval),

@@ -18,17 +18,6 @@ const NOTICED = 1000
 /** Now, in milliseconds. Changes once a second while the page is visible. */
 export const now = signal(Date.now())
 
-/** Learns the time of the instance. */
-function setInstanceTime(at: number): void {
-  const ahead = at - Date.now()
-  offset = Math.abs(ahead) < NOTICED ? 0 : ahead
-}
-
-/** Lets the time pass. */
-function tick(): void {
-  now.value = Date.now() + offset
-}
-
 /** The instance as it was last. */
 export const instance = signal<Instance | undefined>(undefined)
 
@@ -78,7 +67,7 @@ export function followInstance(): () => void {
     clearTimeout(timer)
     isAsking = true
     await ask()
-    tick()
+    now.value = Date.now() + offset
     isAsking = false
     timer = setTimeout(next, INTERVAL)
   }
@@ -95,8 +84,8 @@ async function ask(): Promise<void> {
   if (!mayFollow()) return
   try {
     const { instance: latest } = await instanceService.getInstance({}, { ...IN_BACKGROUND, timeoutMs: TIMEOUT })
-    const date = millisecondsOf(latest?.currentDate)
-    if (date !== undefined) setInstanceTime(date)
+    const ahead = (millisecondsOf(latest?.currentDate) ?? Date.now()) - Date.now()
+    offset = Math.abs(ahead) < NOTICED ? 0 : ahead
     instance.value = latest
     heardAt.value = Date.now()
     outage.value = undefined

@@ -24,8 +24,6 @@ interface State<T> extends Loaded<T> {
   readonly key: string
   /** The version of the instance when the load of the value began. */
   readonly version: bigint | undefined
-  /** When the last load failed. */
-  readonly failedAt: number
 }
 
 const ownChanges = signal(0)
@@ -35,27 +33,19 @@ export function reload(): void {
   ownChanges.value += 1
 }
 
-/** How often that is loaded again of which the version says nothing, or nothing to this user, in milliseconds. */
-const PERIOD = 10_000
-
-/** How long after a failure that may pass it is loaded again, in milliseconds. */
-const RETRY = 5000
-
-/** How something is loaded. */
-export interface LoadOptions {
-  /** Whether something of it changes without a new version, such as the last use of a secret. */
-  readonly isPeriodic?: boolean
-}
+/** How long after a failure that may pass it is loaded again, in milliseconds; twice that if the version says nothing of it, or nothing to this user. */
+const BEAT = 5000
 
 /**
  * Loads something.
  *
  * @param key What it is. With another key, what was loaded before is dropped.
+ * @param options Whether something of it changes without a new version, such as the last use of a secret.
  */
 export function useLoaded<T>(
   key: string,
   load: (options: CallOptions) => Promise<T>,
-  { isPeriodic = false }: LoadOptions = {},
+  { isPeriodic = false }: { readonly isPeriodic?: boolean } = {},
 ): Loaded<T> {
   const [state, setState] = useState<State<T>>()
   const shown = state?.key === key ? state : undefined
@@ -64,8 +54,8 @@ export function useLoaded<T>(
   // Without a version, the next one would be the reason to load it again at once.
   const isReady = current !== undefined || outage.value !== undefined || !mayFollow()
   const changes = ownChanges.value
-  const period = isPeriodic || !mayFollow() ? Math.floor(now.value / PERIOD) : 0
-  const isRetryDue = shown?.failure?.isTransient === true && now.value > 0 && Date.now() - shown.failedAt >= RETRY
+  const beat = Math.floor(now.value / BEAT)
+  const isDue = shown?.failure?.isTransient === true || ((isPeriodic || !mayFollow()) && beat % 2 === 0)
   // The key stands for what `load` does.
   useEffect(() => {
     loader.current = createLoader(async (options) => {
@@ -76,15 +66,15 @@ export function useLoaded<T>(
   }, [key])
   useEffect(() => {
     if (isReady) loader.current?.request()
-  }, [key, isReady, current, changes, period])
+  }, [key, isReady, current, changes])
   useEffect(() => {
-    if (isRetryDue) loader.current?.request()
-  }, [isRetryDue])
+    if (shown !== undefined && isDue) loader.current?.request()
+  }, [beat])
   if (shown?.failure === undefined || shown.version !== current) return shown ?? NOTHING
   return { ...shown, at: Math.max(shown.at, heardAt.value) }
 }
 
-const NEVER = { ...NOTHING, version: undefined, failedAt: 0 }
+const NEVER = { ...NOTHING, version: undefined }
 
 /** What a load changes. A failure leaves the value. */
 async function outcomeOf<T>(load: (options: CallOptions) => Promise<T>, options: CallOptions) {
@@ -92,7 +82,7 @@ async function outcomeOf<T>(load: (options: CallOptions) => Promise<T>, options:
   try {
     return { value: await load(options), version: began, at: Date.now(), failure: undefined }
   } catch (error) {
-    return { failure: failureOf(error), failedAt: Date.now() }
+    return { failure: failureOf(error) }
   }
 }
 

@@ -6,7 +6,7 @@
  */
 import type { ComponentChildren, ComponentProps } from 'preact'
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { holdPlace, leaveFor } from '../navigation/route.ts'
+import { goTo, holdPlace, leaveFor } from '../navigation/route.ts'
 import { submitting, useAction } from './action.ts'
 import { Button } from './buttons.tsx'
 import { CheckField } from './fields.tsx'
@@ -104,19 +104,16 @@ function giveFocusTo(opener: Element | null): void {
   if (target instanceof HTMLElement) target.focus()
 }
 
-interface ConfirmDialogProps<Result> {
-  readonly title: string
+interface ConfirmDialogProps<Result> extends Omit<DialogProps, 'isHeld'> {
   /** What the button says, for example `Delete`. */
   readonly verb: string
   readonly isDangerous?: boolean
   /** Whether something is missing before the change can be made. */
   readonly isIncomplete?: boolean
-  readonly isWide?: boolean
   /** Makes the change. */
   readonly change: () => Promise<Result>
   /** What comes after the change. Default: the dialog closes. */
   readonly onDone?: (result: Result) => void
-  readonly children: ComponentChildren
 }
 
 export function ConfirmDialog<Result>(props: ConfirmDialogProps<Result>) {
@@ -159,6 +156,29 @@ interface ConfirmButtonProps extends ConfirmDialogProps<unknown> {
 /** A button that makes a change after a question. */
 export function ConfirmButton({ label, ...dialog }: ConfirmButtonProps) {
   return <DialogButton text={label ?? dialog.verb} dialog={<ConfirmDialog {...dialog} />} />
+}
+
+interface DeleteButtonProps {
+  /** The question. */
+  readonly title: string
+  /** Where all others are. */
+  readonly place: string
+  readonly remove: () => Promise<unknown>
+  /** What it does, to be read before it is done. */
+  readonly children: ComponentChildren
+}
+
+/** A button that deletes what the page is about, after a question, and leaves the page. */
+export function DeleteButton({ title, place, remove, children }: DeleteButtonProps) {
+  const change = async () => {
+    await remove()
+    goTo([place])
+  }
+  return (
+    <ConfirmButton label="Delete" title={title} verb="Delete for good" isDangerous change={change}>
+      <p>{children}</p>
+    </ConfirmButton>
+  )
 }
 
 interface InlineFormProps {

@@ -2,7 +2,7 @@
  * What pages are made of: their dialog, headings, sections, facts, notices, and a mistake in place of a page.
  */
 import { type ComponentChildren, type ComponentProps, createContext } from 'preact'
-import { useContext, useEffect, useErrorBoundary, useState } from 'preact/hooks'
+import { useContext, useEffect, useErrorBoundary, useId, useState } from 'preact/hooks'
 import type { Failure } from '../api/failure.ts'
 import { IconButton } from './buttons.tsx'
 import { Distance } from './values.tsx'
@@ -78,19 +78,18 @@ export function PageHeading({ title, subtitle, children }: PageHeadingProps) {
 }
 
 interface CardSectionProps {
-  /** Unique in the page. */
-  readonly id: string
   readonly title: string
   readonly actions?: ComponentChildren
   readonly children: ComponentChildren
 }
 
 /** A section of a page with its heading, and perhaps buttons beside it. */
-export function CardSection({ id, title, actions, children }: CardSectionProps) {
+export function CardSection({ title, actions, children }: CardSectionProps) {
+  const id = useId()
   return (
-    <section class="card" aria-labelledby={`${id}-title`}>
+    <section class="card" aria-labelledby={id}>
       <div class="card-head">
-        <h2 id={`${id}-title`}>{title}</h2>
+        <h2 id={id}>{title}</h2>
         <div class="page-actions">{actions}</div>
       </div>
       {children}

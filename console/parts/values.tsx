@@ -24,7 +24,8 @@ export function Distance(props: WhenProps) {
   return <Moment {...props} format={formatDistance} />
 }
 
-function Moment({ at, otherwise = '–', format }: WhenProps & { readonly format: typeof formatMoment }) {
+/** In another format. */
+export function Moment({ at, otherwise = '–', format }: WhenProps & { readonly format: typeof formatMoment }) {
   const moment = typeof at === 'number' ? at : millisecondsOf(at)
   if (moment === undefined) return <>{otherwise}</>
   return (

@@ -25,7 +25,7 @@ interface MembersSectionProps {
 export function MembersSection({ projectId, members }: MembersSectionProps) {
   const mayChange = mayWithProject('iam.project.member.write', projectId)
   return (
-    <CardSection id="members" title="Members">
+    <CardSection title="Members">
       <p class="hint">They manage the project, or see it, by Keyturn's own API and in the console.</p>
       <DataTable
         caption="Members"

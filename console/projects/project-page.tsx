@@ -7,10 +7,10 @@ import type { Project } from '../../gen/iam/project/v2/project_pb.js'
 import type { ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import type { Permission } from '../../src/domain/identities/permission.ts'
 import { everyItemOf, projects, serviceUsers } from '../api/clients.ts'
-import { goTo, linkTo } from '../navigation/route.ts'
+import { linkTo } from '../navigation/route.ts'
 import { Chips } from '../parts/chips.tsx'
 import { type Column, DataTable } from '../parts/data-table.tsx'
-import { ConfirmButton, ConfirmDialog, DialogButton } from '../parts/dialogs.tsx'
+import { ConfirmDialog, DeleteButton, DialogButton } from '../parts/dialogs.tsx'
 import { ItemView } from '../parts/loaded-view.tsx'
 import { CardSection, PageHeading } from '../parts/page.tsx'
 import { Copyable, When } from '../parts/values.tsx'
@@ -89,7 +89,7 @@ export function ProjectPage({ id: projectId }: { readonly id: string }) {
           </p>
           <UsersSection project={project} users={users.serviceUsers} isCut={users.nextPageToken !== ''} />
           {WORDS.map(({ id, title, hint, permission, consequence, addLabel, add, remove }) => (
-            <CardSection key={id} id={id} title={title}>
+            <CardSection key={id} title={title}>
               <p class="hint">{hint}</p>
               <Chips
                 label={title}
@@ -138,7 +138,7 @@ function UsersSection({ project, users, isCut }: UsersSectionProps) {
     <DialogButton text="Create user" dialog={<CreateUserDialog projects={[project]} projectId={projectId} />} />
   )
   return (
-    <CardSection id="users" title="Service users" actions={action}>
+    <CardSection title="Service users" actions={action}>
       <DataTable
         caption="Service users"
         columns={USER_COLUMNS}
@@ -162,21 +162,10 @@ function ProjectActions({ project: { projectId, name } }: { readonly project: Pr
         <DialogButton text="Rename" dialog={<RenameDialog projectId={projectId} name={name} />} />
       )}
       {mayWithProject('iam.project.delete', projectId) && (
-        <ConfirmButton
-          label="Delete"
-          title={`Delete ${name}?`}
-          verb="Delete for good"
-          isDangerous
-          change={async () => {
-            await projects.deleteProject({ projectId })
-            goTo(['projects'])
-          }}
-        >
-          <p>
-            Its roles, custom scopes and audiences are deleted with it, and the roles are taken away from all users. A
-            project that has service users is not deleted.
-          </p>
-        </ConfirmButton>
+        <DeleteButton title={`Delete ${name}?`} place="projects" remove={() => projects.deleteProject({ projectId })}>
+          Its roles, custom scopes and audiences are deleted with it, and the roles are taken away from all users. A
+          project that has service users is not deleted.
+        </DeleteButton>
       )}
     </>
   )

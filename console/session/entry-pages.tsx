@@ -6,18 +6,13 @@ import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { Button, Icon } from '../parts/buttons.tsx'
 import { Notice, sentence } from '../parts/page.tsx'
-import { openSession, signOut, updatePermissions } from './session.ts'
+import { openSession, type SignedOut, signOut, type Unreachable, updatePermissions } from './session.ts'
 
 /** How often the page asks again who is signed in, in milliseconds. */
 const INTERVAL = 5000
 
-interface SignInPageProps {
-  readonly notice: string
-  readonly signInPath: string | undefined
-}
-
 /** Without a session: how to get one. */
-export function SignInPage({ notice, signInPath }: SignInPageProps) {
+export function SignInPage({ notice, signInPath }: SignedOut) {
   return (
     <main class="center">
       <div class="card">
@@ -51,14 +46,8 @@ export function SignInPage({ notice, signInPath }: SignInPageProps) {
   )
 }
 
-interface UnreachablePageProps {
-  readonly message: string
-  readonly notice: string
-  readonly hasLink: boolean
-}
-
 /** It is not known who is signed in. Asks again by itself. */
-export function UnreachablePage({ message, notice, hasLink }: UnreachablePageProps) {
+export function UnreachablePage({ message, notice, hasLink }: Unreachable) {
   const again = () => void openSession(notice)
   useEffect(() => {
     const timer = setInterval(() => document.hidden || again(), INTERVAL)

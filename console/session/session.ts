@@ -2,6 +2,7 @@
  * Who is signed in, and what it may do, by the rules of the API. A one-time code in the address opens a session; the session itself is a
  * cookie that script cannot read.
  */
+import { Code, ConnectError } from '@connectrpc/connect'
 import { signal } from '@preact/signals'
 import { ProjectMemberRole as WireMemberRole } from '../../gen/iam/project/v2/project_pb.js'
 import { type ServiceUser, InstanceRole as WireInstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
@@ -13,7 +14,6 @@ import {
   type ProjectMemberRole,
 } from '../../src/domain/identities/permission.ts'
 import { lackedPermission, type RoleHolder, reachesProject, reachOf } from '../../src/domain/identities/reach.ts'
-import { isUnauthenticated } from '../api/failure.ts'
 import { forgetPlace } from '../navigation/route.ts'
 
 /** The signed-in service user, as the server describes it. */
@@ -39,7 +39,7 @@ export type Session =
   | Unreachable
   | { readonly kind: 'sign-out-failed'; readonly message: string }
 
-interface SignedOut {
+export interface SignedOut {
   readonly kind: 'signed-out'
   /** Why, for the user; empty if there is nothing to say. */
   readonly notice: string
@@ -48,7 +48,7 @@ interface SignedOut {
 }
 
 /** It could not be found out who is signed in. */
-interface Unreachable {
+export interface Unreachable {
   readonly kind: 'unreachable'
   /** Why, in the words of the server. */
   readonly message: string
@@ -101,38 +101,24 @@ export function followSignInLinks(): void {
   })
 }
 
-/** The number of the last question what the user may do, and of the last one whose answer is shown. */
-let [updates, latestUpdate] = [0, 0]
-
-/**
- * Finds out again what the signed-in user may do. A failure changes nothing: what fails next says why. If two answers overtake each
- * other, the one to the later question is shown.
- */
+/** Finds out again what the signed-in user may do. A failure changes nothing: what fails next says why. */
 export async function updatePermissions(): Promise<void> {
-  updates += 1
-  const update = updates
   const after = await readSession('').catch(() => undefined)
   const { value } = session
-  if (update < latestUpdate || after?.kind !== 'signed-in' || value.kind !== 'signed-in') return
-  if (after.user.userId !== value.user.userId) return
-  latestUpdate = update
-  session.value = after
+  if (after?.kind !== 'signed-in' || value.kind !== 'signed-in') return
+  if (after.user.userId === value.user.userId) session.value = after
 }
-
-/** While the session ends because its user wants that, calls of the page that come too late are no news. */
-let isSigningOut = false
 
 /** Ends the session. */
 export async function signOut(): Promise<void> {
-  isSigningOut = true
+  // Calls of the page that come too late are no news.
+  session.value = { kind: 'opening' }
   try {
     const response = await fetch(PATH, { method: 'DELETE', headers: { [HEADER]: PERSON } })
     if (response.ok) await openSession('You have signed out.')
     else session.value = await signedOutHereOnly(response)
   } catch (error) {
     session.value = { kind: 'sign-out-failed', message: messageOf(error) }
-  } finally {
-    isSigningOut = false
   }
 }
 
@@ -146,10 +132,9 @@ async function signedOutHereOnly(response: Response): Promise<Session> {
 
 /** Goes to the sign-in page if a call failed because the session is over. */
 export function noteEndOfSession(error: unknown): void {
-  if (session.value.kind === 'signed-in' && !isSigningOut && isUnauthenticated(error)) {
-    session.value = { kind: 'signed-out', notice: 'Your session has ended.', signInPath: undefined }
-    void openSession('Your session has ended.')
-  }
+  if (session.value.kind !== 'signed-in' || ConnectError.from(error).code !== Code.Unauthenticated) return
+  session.value = { kind: 'opening' }
+  void openSession('Your session has ended.')
 }
 
 /**

@@ -10,7 +10,7 @@ import { type Loaded, useLoaded } from '../live/loaded.ts'
 import { linkTo } from '../navigation/route.ts'
 import { Icon } from '../parts/buttons.tsx'
 import { LoadedView } from '../parts/loaded-view.tsx'
-import { Badge, Notice, type State, sentence } from '../parts/page.tsx'
+import { Badge, CardSection, Notice, type State, sentence } from '../parts/page.tsx'
 import { type Check, type DecodedToken, fetchKeySet, textOf, type Verification, verifyToken } from './verification.ts'
 
 /** What was found about a token. */
@@ -28,11 +28,7 @@ export function VerificationCard({ token }: { readonly token: DecodedToken }) {
   const found = loaded.value
   const { kid, alg } = token.header
   return (
-    <section class="card" aria-labelledby="verification-title">
-      <div class="card-head">
-        <h2 id="verification-title">Would it verify now?</h2>
-        {found !== undefined && <Badge {...verdictOf(found)} />}
-      </div>
+    <CardSection title="Would it verify now?" actions={found !== undefined && <Badge {...verdictOf(found)} />}>
       <LoadedView loaded={loaded}>
         {(value) => (
           <>
@@ -58,7 +54,7 @@ export function VerificationCard({ token }: { readonly token: DecodedToken }) {
         </a>{' '}
         – a verifier also checks that the audience is its own.
       </p>
-    </section>
+    </CardSection>
   )
 }
 

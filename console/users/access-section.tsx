@@ -26,7 +26,7 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
   const setRoles = (instanceRoles: InstanceRole[]) => serviceUsers.setInstanceRoles({ userId, instanceRoles })
   const nameOf = (projectId: string, role: string | undefined) => `${nameOfProject(projects, projectId)}: ${role}`
   return (
-    <CardSection id="access" title="Access">
+    <CardSection title="Access">
       <div class="two-columns">
         <Chips
           label="Roles over the instance"

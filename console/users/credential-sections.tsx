@@ -28,17 +28,18 @@ const DATES: readonly Column<Dated>[] = [
   { name: 'Ends', cell: ({ expirationDate }) => <When at={expirationDate} otherwise="never" /> },
 ]
 
-interface OfUser {
-  readonly user: ServiceUser
-}
-
 interface OfUserId {
   readonly userId: string
 }
 
+/** Credentials of a user, of one kind. */
+interface CredentialsOf<Row> {
+  readonly user: ServiceUser
+  readonly rows: readonly Row[]
+}
+
 interface CredentialSectionProps<Row> extends Omit<DataTableProps<Row>, 'caption' | 'actionsOf'> {
   readonly user: ServiceUser
-  readonly id: string
   readonly title: string
   readonly addVerb: string
   /** The dialog that adds one. */
@@ -50,14 +51,10 @@ interface CredentialSectionProps<Row> extends Omit<DataTableProps<Row>, 'caption
 
 /** Credentials of one kind, with what adds one and what removes one. */
 export function CredentialSection<Row>(props: CredentialSectionProps<Row>) {
-  const { user, id, title, addVerb, addDialog, canAdd = true, removalOf, ...table } = props
+  const { user, title, addVerb, addDialog, canAdd = true, removalOf, ...table } = props
   const mayChange = mayWithUser('iam.user.credential.write', user)
   return (
-    <CardSection
-      id={id}
-      title={title}
-      actions={mayChange && canAdd && <DialogButton text={addVerb} dialog={addDialog} />}
-    >
+    <CardSection title={title} actions={mayChange && canAdd && <DialogButton text={addVerb} dialog={addDialog} />}>
       <DataTable caption={title} actionsOf={mayChange && ((row: Row) => [removal(removalOf(row))])} {...table} />
     </CardSection>
   )
@@ -69,17 +66,15 @@ const KEY_COLUMNS: readonly Column<UserKey>[] = [
   ...DATES,
 ]
 
-export function UserKeysSection({ user, keys }: OfUser & { readonly keys: readonly UserKey[] }) {
-  const { userId } = user
+export function UserKeysSection(props: CredentialsOf<UserKey>) {
+  const { userId } = props.user
   return (
     <CredentialSection
-      user={user}
-      id="user-keys"
+      {...props}
       title="Public keys"
       addVerb="Add public key"
       addDialog={<AddKeyDialog userId={userId} />}
       columns={KEY_COLUMNS}
-      rows={keys}
       keyOf={({ keyId }) => keyId}
       empty="No public keys. With one, the user proves who it is with assertions that its private key signs."
       removalOf={({ keyId }) => ({
@@ -138,20 +133,15 @@ const CERTIFICATE_COLUMNS: readonly Column<ClientCertificate>[] = [
   ...DATES,
 ]
 
-export function CertificatesSection({
-  user,
-  certificates,
-}: OfUser & { readonly certificates: readonly ClientCertificate[] }) {
-  const { userId } = user
+export function CertificatesSection(props: CredentialsOf<ClientCertificate>) {
+  const { userId } = props.user
   return (
     <CredentialSection
-      user={user}
-      id="certificates"
+      {...props}
       title="Client certificates"
       addVerb="Add certificate"
       addDialog={<AddCertificateDialog userId={userId} />}
       columns={CERTIFICATE_COLUMNS}
-      rows={certificates}
       keyOf={({ certificateId }) => certificateId}
       empty="None. With one, the user requests tokens without a secret, where the server takes client certificates."
       removalOf={({ match, certificateId }) => ({
@@ -211,17 +201,15 @@ const TOKEN_COLUMNS: readonly Column<PersonalAccessToken>[] = [
   ...DATES,
 ]
 
-export function PersonalTokensSection({ user, tokens }: OfUser & { readonly tokens: readonly PersonalAccessToken[] }) {
-  const { userId } = user
+export function PersonalTokensSection(props: CredentialsOf<PersonalAccessToken>) {
+  const { userId } = props.user
   return (
     <CredentialSection
-      user={user}
-      id="tokens"
+      {...props}
       title="Personal access tokens"
       addVerb="Create token"
       addDialog={<CreateTokenDialog userId={userId} />}
       columns={TOKEN_COLUMNS}
-      rows={tokens}
       keyOf={({ tokenId }) => tokenId}
       empty="No personal access tokens. They work for Keyturn's own API only."
       removalOf={({ tokenId }) => ({

@@ -42,7 +42,6 @@ export function IdentitiesSection({ user, identities, issuers }: IdentitiesSecti
   return (
     <CredentialSection
       user={user}
-      id="identities"
       title="Federated identities"
       addVerb="Add identity"
       addDialog={<AddDialog userId={userId} issuers={issuers} />}

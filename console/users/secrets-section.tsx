@@ -39,7 +39,6 @@ export function SecretsSection({ user, secrets }: SecretsSectionProps) {
   }
   return (
     <CardSection
-      id="secrets"
       title="Client secrets"
       actions={mayChange && <DialogButton text="Generate secret" dialog={<GenerateDialog user={user} />} />}
     >

@@ -14,7 +14,7 @@ import { may, mayWithUser } from '../session/session.ts'
 export function TokenSettingsSection({ user }: { readonly user: ServiceUser }) {
   const longest = tokenLifetime.value
   return (
-    <CardSection id="settings" title="Access tokens" actions={<Actions user={user} />}>
+    <CardSection title="Access tokens" actions={<Actions user={user} />}>
       <dl class="facts">
         <Fact name="Lifetime">
           {user.tokenLifetime === undefined

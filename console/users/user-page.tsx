@@ -4,8 +4,8 @@
 import type { CallOptions } from '@connectrpc/connect'
 import type { ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import { clientCertificates, everyItemOf, federatedIdentities, serviceUsers, trustedIssuers } from '../api/clients.ts'
-import { goTo, linkTo } from '../navigation/route.ts'
-import { ConfirmButton } from '../parts/dialogs.tsx'
+import { linkTo } from '../navigation/route.ts'
+import { ConfirmButton, DeleteButton } from '../parts/dialogs.tsx'
 import { ItemView } from '../parts/loaded-view.tsx'
 import { PageHeading } from '../parts/page.tsx'
 import { Copyable, When } from '../parts/values.tsx'
@@ -42,9 +42,9 @@ export function UserPage({ id: userId }: { readonly id: string }) {
           <SecretsSection user={user} secrets={secrets} />
           <AccessSection user={user} projects={projects} />
           <TokenSettingsSection user={user} />
-          <UserKeysSection user={user} keys={keys} />
-          <CertificatesSection user={user} certificates={certificates} />
-          <PersonalTokensSection user={user} tokens={tokens} />
+          <UserKeysSection user={user} rows={keys} />
+          <CertificatesSection user={user} rows={certificates} />
+          <PersonalTokensSection user={user} rows={tokens} />
           <IdentitiesSection user={user} identities={identities} issuers={issuers} />
         </>
       )}
@@ -85,10 +85,9 @@ function UserActions({ user }: { readonly user: ServiceUser }) {
           title={`${verb} ${name}?`}
           verb={verb}
           isDangerous={enabled}
-          change={async () => {
-            if (enabled) await serviceUsers.disableServiceUser({ userId })
-            else await serviceUsers.enableServiceUser({ userId })
-          }}
+          change={() =>
+            enabled ? serviceUsers.disableServiceUser({ userId }) : serviceUsers.enableServiceUser({ userId })
+          }
         >
           {enabled ? (
             <p>
@@ -101,22 +100,11 @@ function UserActions({ user }: { readonly user: ServiceUser }) {
         </ConfirmButton>
       )}
       {mayWithUser('iam.user.delete', user) && (
-        <ConfirmButton
-          label="Delete"
-          title={`Delete ${name}?`}
-          verb="Delete for good"
-          isDangerous
-          change={async () => {
-            await serviceUsers.deleteServiceUser({ userId })
-            goTo(['users'])
-          }}
-        >
-          <p>
-            Its secrets, keys, personal access tokens, roles and scopes are deleted with it. Services that verify tokens
-            themselves accept those that it has until they expire. This cannot be undone; to stop it for now, disable
-            it.{endsSession}
-          </p>
-        </ConfirmButton>
+        <DeleteButton title={`Delete ${name}?`} place="users" remove={() => serviceUsers.deleteServiceUser({ userId })}>
+          Its secrets, keys, personal access tokens, roles and scopes are deleted with it. Services that verify tokens
+          themselves accept those that it has until they expire. This cannot be undone; to stop it for now, disable it.
+          {endsSession}
+        </DeleteButton>
       )}
     </>
   )

@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks'
 import { type Webhook, WebhookState } from '../../gen/iam/event/v2/webhook_pb.js'
 import { webhookService } from '../api/clients.ts'
 import { goTo } from '../navigation/route.ts'
-import { ConfirmButton, ConfirmDialog, ShownOnce } from '../parts/dialogs.tsx'
+import { ConfirmButton, ConfirmDialog, DeleteButton, ShownOnce } from '../parts/dialogs.tsx'
 import { type Draft, DurationField, LongTextField, TextField, useDraft } from '../parts/fields.tsx'
 
 /** Creates a webhook, shows its secret, and goes to it. */
@@ -163,17 +163,8 @@ export function SwitchWebhookButton({ webhook: { webhookId, name, state } }: OfW
 
 export function DeleteWebhookButton({ webhook: { webhookId, name } }: OfWebhook) {
   return (
-    <ConfirmButton
-      label="Delete"
-      title={`Delete ${name}?`}
-      verb="Delete for good"
-      isDangerous
-      change={async () => {
-        await webhookService.deleteWebhook({ webhookId })
-        goTo(['webhooks'])
-      }}
-    >
-      <p>Events that wait for it are not sent any more. They stay in the audit trail.</p>
-    </ConfirmButton>
+    <DeleteButton title={`Delete ${name}?`} place="webhooks" remove={() => webhookService.deleteWebhook({ webhookId })}>
+      Events that wait for it are not sent any more. They stay in the audit trail.
+    </DeleteButton>
   )
 }

@@ -157,7 +157,7 @@ function Delivery({ webhook }: { readonly webhook: Webhook }) {
   const failures = delivery?.failures ?? 0
   const isTrying = state === WebhookState.ENABLED && failures > 0
   return (
-    <CardSection id="delivery" title="Delivery">
+    <CardSection title="Delivery">
       {state === WebhookState.GONE && (
         <Notice kind="warning">
           The receiver has answered 410 Gone, which disabled it. Events wait until it is enabled again.
@@ -192,7 +192,7 @@ function Delivery({ webhook }: { readonly webhook: Webhook }) {
 function Settings({ webhook }: { readonly webhook: Webhook }) {
   const { eventTypes, resources, caCertificates, previousSecretExpirationDate } = webhook
   return (
-    <CardSection id="sent" title="What is sent">
+    <CardSection title="What is sent">
       <dl class="facts">
         <Fact name="Types of events">{eventTypes.join(', ') || 'all'}</Fact>
         <Fact name="Resources">{resources.join(', ') || 'all'}</Fact>

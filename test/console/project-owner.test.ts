@@ -103,31 +103,18 @@ describeConsole('the console of a user with a limited role', (test) => {
     return `${name} (${userId.slice(0, 8)}…)`
   }
 
-  it('keeps what it shows once and what was entered when its rights end elsewhere, and offers no more of it', async () => {
+  it('keeps a secret that it shows once when its rights end elsewhere, and offers no more of it', async () => {
     const { owner, instance } = test
     const { page, goTo, faults, close, userId } = await signedIn({ instanceRole: InstanceRole.IAM_OWNER })
     const dialog = page.getByRole('dialog')
-    const button = (name: string) => page.getByRole('main').locator('button', { hasText: name })
-    const setRole = (role: InstanceRole) => owner.users.setInstanceRoles({ userId, instanceRoles: [role] })
-
+    const button = page.getByRole('main').locator('button', { hasText: 'Generate secret' })
     await goTo(`/users/${(await instance.addRobot()).userId}`)
-    await button('Generate secret').click()
+    await button.click()
     await dialog.getByRole('button', { name: 'Generate' }).click()
     await dialog.locator('[data-secret]').waitFor()
-    await setRole(InstanceRole.IAM_OWNER_VIEWER)
-    await button('Generate secret').waitFor({ state: 'detached' })
+    await owner.users.setInstanceRoles({ userId, instanceRoles: [InstanceRole.IAM_OWNER_VIEWER] })
+    await button.waitFor({ state: 'detached' })
     expect(await dialog.locator('[data-secret]').textContent()).toMatch(/^ktn_cs_/)
-    await dialog.getByLabel('I have saved it').check()
-    await dialog.getByRole('button', { name: 'Close' }).click()
-    await dialog.waitFor({ state: 'detached' })
-
-    await setRole(InstanceRole.IAM_OWNER)
-    await goTo('/webhooks')
-    await button('Create webhook').click()
-    await dialog.getByLabel('Name').fill('siem')
-    await setRole(InstanceRole.IAM_OWNER_VIEWER)
-    await button('Create webhook').and(page.locator('header button')).waitFor({ state: 'detached' })
-    expect(await dialog.getByLabel('Name').inputValue()).toBe('siem')
     expect(faults).toEqual([])
     await close()
   })

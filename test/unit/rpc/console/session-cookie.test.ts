@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { readCookie } from '../../../../src/rpc/console/cookies.ts'
+import { readCookie, setCookie } from '../../../../src/rpc/console/cookies.ts'
 
 describe('the cookie of a session', () => {
   it.each([
@@ -15,5 +15,9 @@ describe('the cookie of a session', () => {
     ['twice the same', 'keyturn_console=abc; keyturn_console=abc', undefined],
   ])('%s', (_, header, expected) => {
     expect(readCookie(header)).toBe(expected)
+  })
+
+  it('is sent over TLS only where browsers use https', () => {
+    expect([true, false].map((isSecure) => setCookie('abc', isSecure).endsWith('; Secure'))).toEqual([true, false])
   })
 })
