@@ -38,7 +38,10 @@ const CREATE_LINK = 'iam.console.v2.ConsoleService/CreateSignInLink'
 /** A change for which a role is needed, whoever it is about. */
 const ADD_KEY = 'iam.user.v2.ServiceUserService/AddUserKey'
 
-/** What each loss is tried with: reading and changing, of the instance, of users, and of sessions. The loss of every role is tried with all. */
+/**
+ * What each loss is tried with: reading and changing, of the instance, of users, and of sessions. The loss of every role is tried with all,
+ * over HTTP/2.
+ */
 const SAMPLE = [
   CREATE_LINK,
   ADD_KEY,
@@ -83,7 +86,7 @@ const ALL_PROTOCOLS = Object.keys(PROTOCOLS) as Protocol[]
 async function holdAll(
   methods: readonly Method[],
   token: string,
-  protocols = ALL_PROTOCOLS,
+  protocols: readonly Protocol[],
 ): Promise<Map<string, HeldCall>> {
   const held = new Map<string, HeldCall>()
   // One after another: not more look-ups of a personal access token may wait than a server allows.
@@ -134,12 +137,15 @@ describe.each(LOSSES)('a call that is under way when $loss', ({ newCaller, takeA
     return left === 'IAM_OWNER_VIEWER' ? refusal : { code: 'not_found' }
   }
 
-  const methods = left === 'no role' ? METHODS : METHODS.filter(({ path }) => SAMPLE.includes(path))
+  const tried =
+    left === 'no role'
+      ? { methods: METHODS, protocols: ['over HTTP/2'] as const }
+      : { methods: METHODS.filter(({ path }) => SAMPLE.includes(path)), protocols: ALL_PROTOCOLS }
 
   it('is refused when its body is complete, whatever the method, the protocol and the replica [RFC 6750 §3.1]', async () => {
     const caller = await newCaller(instance)
     await eventually(async () => expect(await probe(caller.token)).toBe('invalid_argument'))
-    const held = await holdAll(methods, caller.token)
+    const held = await holdAll(tried.methods, caller.token, tried.protocols)
 
     await takeAway(instance, caller)
     await eventually(async () => expect(await probe(caller.token)).toBe(refusal.code))

@@ -1,6 +1,7 @@
 /**
- * Every method of the API, called by users with each role, about what is within the reach of the role and what is not. What is expected is
- * the table of `docs/roles.md`.
+ * Every method of the API, called by users with a role of each sort, about what is within the reach of the role and what is not. What is
+ * expected is the table of `docs/roles.md`, which `permission.test.ts` compares with the code for every role. Owners call every method in
+ * `lost-rights.test.ts`.
  */
 import type { JsonObject } from '@bufbuild/protobuf'
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
@@ -31,13 +32,10 @@ interface Kind {
 }
 
 const CALLERS: readonly Kind[] = [
-  { caller: 'an owner', role: 'IAM_OWNER', instanceRole: InstanceRole.IAM_OWNER },
   { caller: 'a viewer', role: 'IAM_OWNER_VIEWER', instanceRole: InstanceRole.IAM_OWNER_VIEWER },
   { caller: 'a key operator', role: 'IAM_KEY_OPERATOR', instanceRole: InstanceRole.IAM_KEY_OPERATOR },
   { caller: 'an auditor', role: 'IAM_AUDITOR', instanceRole: InstanceRole.IAM_AUDITOR },
-  { caller: 'a user administrator', role: 'IAM_USER_ADMINISTRATOR', instanceRole: InstanceRole.IAM_USER_ADMINISTRATOR },
   { caller: 'a project owner', role: 'PROJECT_OWNER', memberRole: ProjectMemberRole.PROJECT_OWNER },
-  { caller: 'a project viewer', role: 'PROJECT_OWNER_VIEWER', memberRole: ProjectMemberRole.PROJECT_OWNER_VIEWER },
   { caller: 'a user without a role', role: 'none' },
 ]
 
@@ -127,10 +125,10 @@ describe('the services', () => {
   })
 })
 
-/** Only members of projects make a difference between them. Whoever may change users would change itself for the other calls. */
+/** Only members of projects make a difference between all of them. */
 function placesOf({ memberRole, role }: Kind): readonly Place[] {
   if (memberRole !== undefined) return ['other', 'own', 'itself']
-  return ['IAM_KEY_OPERATOR', 'IAM_AUDITOR', 'none'].includes(role) ? ['own', 'itself'] : ['own']
+  return role === 'IAM_OWNER_VIEWER' ? ['own'] : ['own', 'itself']
 }
 
 function requestAt(place: Place, caller: Caller, { path }: Method): JsonObject | undefined {
@@ -189,9 +187,8 @@ async function newCaller(kind: Kind, name: string): Promise<Caller> {
 
 /** Requests about targets of the caller's own, if it may change them. */
 async function targetsOf({ role }: Kind, name: string): Promise<Requests> {
-  if (['IAM_OWNER_VIEWER', 'IAM_AUDITOR', 'none'].includes(role)) return other
   if (role === 'IAM_KEY_OPERATOR') return { ...other, ...((await webKeyRequests(admin)) as Requests) }
-  return (await everyRequest(admin, name, role === 'IAM_OWNER' ? undefined : webKeyRequestsOf(other))) as Requests
+  return role === 'PROJECT_OWNER' ? ((await everyRequest(admin, name, webKeyRequestsOf(other))) as Requests) : other
 }
 
 /** Those requests that are about web keys. */

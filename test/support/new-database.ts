@@ -41,7 +41,7 @@ export function sharedPostgres(): TestPostgres {
   const created: string[] = []
   const createDatabase = async (from = 'template1') => {
     const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
-    await query(`create database ${name} template ${from}`)
+    await query(`create database ${name} template ${from} strategy file_copy`)
     created.push(name)
     return urlOf(name)
   }

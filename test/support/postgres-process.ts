@@ -15,7 +15,13 @@ export const TEST_PASSWORD = 'correct-horse-battery'
 
 const INITDB = ['-U', 'postgres', '-A', 'password', '-N', '-E', 'UTF8', '--lc-messages=C']
 // Four test files at a time, with up to six servers of eleven connections each.
-const FLAGS = ['fsync=off', 'unix_socket_directories=', 'max_connections=500', 'listen_addresses=127.0.0.1']
+const FLAGS = [
+  'fsync=off',
+  'full_page_writes=off',
+  'unix_socket_directories=',
+  'max_connections=500',
+  'listen_addresses=127.0.0.1',
+]
 const ATTEMPTS = 3
 const run = promisify(execFile)
 

@@ -55,7 +55,7 @@ export async function startPostgres({ version = defaultOrigin() }: PostgresVersi
   const createDatabase = async (from = 'template1') => {
     databases += 1
     const name = `keyturn_${databases}`
-    await query(`create database ${name} template ${from}`)
+    await query(`create database ${name} template ${from} strategy file_copy`)
     return urlOf(name)
   }
   const makeTemplate = async () => {
