@@ -1,7 +1,7 @@
 /**
  * Verifies the access tokens (RFC 9068) of an issuer for one service, and checks the scopes and roles that it requires.
  */
-import { base64url, errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
+import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
 import { createDiscovery, PLATFORM, parseIssuer, type Runtime } from './discovery.ts'
 import { type ClientCertificate, createProofCheck, type DpopOptions, type ProvedRequest } from './dpop-proof.ts'
 import { createJwksCache, type KeyFinder, KeysUnavailable } from './jwks-cache.ts'
@@ -85,8 +85,6 @@ export interface Verifier {
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
 /** Bounds the work for a token before it is parsed. Just below the usual limit of a header. */
 const MAX_TOKEN_LENGTH = 15 * 1024
-/** A scope, which can stand in a quoted string of a header as it is (RFC 6749 §3.3). */
-const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
 /** @throws {TypeError} if an option is missing or has no valid value. */
 export function createVerifier(options: VerifierOptions, runtime: Runtime = PLATFORM): Verifier {
@@ -124,11 +122,6 @@ function assertRange(name: string, value: unknown, [least, most]: readonly [numb
     throw new TypeError(`${name} must be a number from ${least} to ${most}`)
 }
 
-function assertTexts(name: string, value: unknown): void {
-  if (!Array.isArray(value) || !value.every((text) => typeof text === 'string'))
-    throw new TypeError(`${name} must be a list of texts`)
-}
-
 interface Core {
   readonly issuer: string
   /** Whether it is genuine, its sender's, and what it says. */
@@ -140,11 +133,6 @@ interface Core {
 
 function verifierWith(core: Core, { requiredScopes = [], requiredRoles = [] }: Requirements): Verifier {
   const { issuer } = core
-  assertTexts('requiredScopes', requiredScopes)
-  assertTexts('requiredRoles', requiredRoles)
-  const strange = requiredScopes.find((scope) => !SCOPE.test(scope))
-  if (strange !== undefined) throw new TypeError(`requiredScopes: ${JSON.stringify(strange)} is not a scope`)
-
   const verifyWith: Core['check'] = async (token, request) => {
     const accessToken = await core.check(token, request)
     const { scopes, roles } = accessToken
@@ -187,7 +175,6 @@ async function genuineClaims(token: string, { keys, ...expected }: ClaimsRules):
   const { issuer } = expected
   if (token?.length > MAX_TOKEN_LENGTH)
     throw new TokenRefusal('invalid_token', 'the access token is too long', { issuer })
-  if (!isCanonical(token)) throw new TokenRefusal('invalid_token', 'the access token is not valid', { issuer })
   try {
     const { payload } = await jwtVerify(token, keys, {
       ...expected,
@@ -203,21 +190,6 @@ async function genuineClaims(token: string, { keys, ...expected }: ClaimsRules):
     if (!(cause instanceof errors.JOSEError)) throw cause
     throw new TokenRefusal('invalid_token', hintFor(cause), { issuer, cause })
   }
-}
-
-/**
- * Whether each part is the one spelling of its bytes (RFC 4648 §3.5): decoders ignore blanks and the bits behind the last byte, so that a
- * token on a deny list would pass in another spelling.
- */
-function isCanonical(token: unknown): boolean {
-  if (typeof token !== 'string') return false
-  return token.split('.').every((part) => {
-    try {
-      return base64url.encode(base64url.decode(part)) === part
-    } catch {
-      return false
-    }
-  })
 }
 
 /** Claims are checked after the signature, so only the holder of a genuine token gets more than "not valid". */

@@ -5,6 +5,7 @@
  * beyond the limit of the buffer are dropped and counted: a full disk or a stuck reader costs the log, not the service.
  */
 import type { Writable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 
 /** The limit of the buffer, in characters, with what the stream has not written. */
 const MAX_BUFFERED = 1024 * 1024
@@ -12,9 +13,6 @@ const MAX_BUFFERED = 1024 * 1024
 /** The buffer is flushed after so many milliseconds, or earlier when it has so many characters. */
 const FLUSH_AFTER = 10
 const FLUSH_LENGTH = 16 * 1024
-
-/** How often `written` looks at the buffer, in milliseconds. */
-const POLL_EVERY = 10
 
 export class LogOutput {
   readonly #stream: Writable
@@ -39,22 +37,18 @@ export class LogOutput {
   }
 
   /** Writes the buffer to the stream. Synchronous, so that a process can do it at its exit. */
-  flush(): void {
+  flush(onWritten = () => {}): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
     const lines = this.#lines
     this.#lines = ''
-    if (lines !== '') this.#stream.write(lines)
+    this.#stream.write(lines, onWritten)
   }
 
   /** Flushes and waits for the stream, up to so many milliseconds. @returns Whether everything is written. */
   async written(milliseconds: number): Promise<boolean> {
-    this.flush()
-    const deadline = performance.now() + milliseconds
-    while (this.#buffered > 0 && performance.now() < deadline) {
-      await new Promise((resolve) => setTimeout(resolve, POLL_EVERY))
-    }
-    return this.#buffered === 0
+    const written = new Promise<boolean>((resolve) => this.flush(() => resolve(true)))
+    return await Promise.race([written, delay(milliseconds, false, { ref: false })])
   }
 
   get #buffered(): number {
