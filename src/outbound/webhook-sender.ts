@@ -1,14 +1,12 @@
 /** Posts events to receivers of webhooks. Of what they answer, the status decides and `Retry-After` counts: the body is not looked at. */
 import type { IncomingHttpHeaders } from 'node:http'
+import { buffer } from 'node:stream/consumers'
 import { type DeliveryOutcome, outcomeOf } from '../domain/events/delivery.ts'
 import type { Webhook } from '../domain/events/webhook.ts'
-import { FetchFailure, readText, type SendHttps } from './https-request.ts'
+import { FetchFailure, type SendHttps } from './https-request.ts'
 
 /** For names, the connection, the request and the response. Standard Webhooks recommends 15 to 30 s. */
 const TIMEOUT_MILLIS = 15_000
-
-/** How much of a response is read, so that a receiver which sends a little can do so. */
-const MAX_BYTES = 64 * 1024
 
 export function createWebhookSender(send: SendHttps, timeoutMillis = TIMEOUT_MILLIS) {
   return {
@@ -22,9 +20,8 @@ export function createWebhookSender(send: SendHttps, timeoutMillis = TIMEOUT_MIL
       try {
         const signal = AbortSignal.any([stop, timeout])
         const response = await send(url, { method: 'POST', headers, body, caCertificates, signal })
-        // The rest is read, within its bounds. What goes wrong in it does not matter: the status has come.
-        await readText(response, MAX_BYTES).catch(() => {})
-        response.destroy()
+        // The rest is read, within the bounds of a connection. What goes wrong in it does not matter: the status has come.
+        await buffer(response).catch(() => {})
         return outcomeOf(response.statusCode ?? 0, retryAfterSeconds(response.headers, Date.now()))
       } catch (error) {
         stop.throwIfAborted()

@@ -79,7 +79,7 @@ export const SERVICES = [
 
 export const ZITADEL_SERVICES = [ZitadelWebKeyService, ZitadelBetaWebKeyService]
 
-interface ServiceParts {
+export interface RpcOptions {
   readonly webKeys: WebKeys
   readonly projects: Projects
   readonly users: ServiceUsers
@@ -96,6 +96,13 @@ interface ServiceParts {
   /** Null: there is no console. */
   readonly console: ConsoleRpc | null
   readonly baseUrl: string
+  readonly access: Access
+  /** Throws {DomainError} `primary_region` if the database is a standby. */
+  readonly assertPrimary: () => void
+  readonly servesDeprecated: boolean
+  readonly servesZitadel: boolean
+  readonly requestContext: RequestContext
+  readonly log: Log
 }
 
 export interface ConsoleRpc {
@@ -107,23 +114,18 @@ export interface ConsoleRpc {
   readonly tokenLifetimeSeconds: number
 }
 
-export interface RpcOptions extends ServiceParts {
-  readonly access: Access
-  /** Throws {DomainError} `primary_region` if the database is a standby. */
-  readonly assertPrimary: () => void
-  readonly servesDeprecated: boolean
-  readonly servesZitadel: boolean
-  readonly requestContext: RequestContext
-  readonly log: Log
-}
-
 /** Makes the handlers of all RPC services behind the gate by path. @throws {Error} if a method names no permission. */
 export function createRpcRoutes(options: RpcOptions): Routes {
   const { access, console, servesZitadel, requestContext } = options
   for (const method of [...SERVICES, ...ZITADEL_SERVICES].flatMap(({ methods }) => methods)) permissionOf(method)
-  const routing = { requestContext, maxMessageBytes: maxBytesOf }
+  const routing = {
+    requestContext,
+    maxMessageBytes: (service: DescService) =>
+      service === ConfigService ? MAX_CONFIGURATION_BYTES : MAX_MESSAGE_BYTES,
+  }
   const router = addServices(routerWith({ authenticate: byToken(access, requestContext), access }, options), options)
-  if (servesZitadel) addZitadelServices(router, options)
+  const zitadel = zitadelWebKeyService(options.webKeys)
+  if (servesZitadel) for (const service of ZITADEL_SERVICES) router.service(service, zitadel)
   const rest = servesZitadel ? restRoutesOf(router, ZITADEL_REST, routing) : []
   const routes = new Map([...routesOf(router, routing), ...rest])
   if (console === null) return routes
@@ -157,30 +159,20 @@ function routerWith(gatekeeper: Gatekeeper, options: RpcOptions & ConnectRouterO
   })
 }
 
-function addServices(router: ConnectRouter, parts: ServiceParts): ConnectRouter {
-  const { webKeys, projects, users, credentials, trustedIssuers, audit } = parts
-  const { instance, configurations, console, baseUrl, auditFeed, stopping, webhooks } = parts
+function addServices(router: ConnectRouter, options: RpcOptions): ConnectRouter {
+  const { webKeys, projects, users, credentials, introspection, trustedIssuers, audit, auditFeed, stopping } = options
+  const { instance, configurations, console, baseUrl, webhooks } = options
   router
     .service(BetaWebKeyService, webKeyBetaService(webKeys))
     .service(WebKeyService, webKeyService(webKeys))
     .service(ProjectService, projectService(projects, users))
-    .service(ServiceUserService, serviceUserService(parts))
+    .service(ServiceUserService, serviceUserService(users, credentials, introspection))
     .service(ClientCertificateService, clientCertificateService(credentials))
     .service(TrustedIssuerService, trustedIssuerService(trustedIssuers))
     .service(FederatedIdentityService, federatedIdentityService(credentials))
-    .service(AuditService, auditService(audit, { feed: auditFeed, stopping }))
+    .service(AuditService, auditService(audit, auditFeed, stopping))
     .service(InstanceService, instanceService(instance))
     .service(WebhookService, webhookService(webhooks))
     .service(ConfigService, configService(configurations), { readMaxBytes: MAX_CONFIGURATION_BYTES })
   return console === null ? router : router.service(ConsoleService, consoleService(console.sessions, baseUrl))
-}
-
-function addZitadelServices(router: ConnectRouter, { webKeys }: Pick<ServiceParts, 'webKeys'>): ConnectRouter {
-  const service = zitadelWebKeyService(webKeys)
-  return router.service(ZitadelWebKeyService, service).service(ZitadelBetaWebKeyService, service)
-}
-
-/** The longest message of a service, as it is sent and decompressed, in bytes. */
-function maxBytesOf({ typeName }: DescService): number {
-  return typeName === ConfigService.typeName ? MAX_CONFIGURATION_BYTES : MAX_MESSAGE_BYTES
 }

@@ -30,16 +30,12 @@ export interface ServedParts {
 /** The description of a server. Reads and parses the file, so it is called once. */
 export function openApiDocument(baseUrl: string, { servesDeprecated, servesConsole }: ServedParts): Named<unknown> {
   const generated = JSON.parse(readFileSync(GENERATED, 'utf8')) as OpenApi
-  const isServed = (path: string, methods: Named<Operation>): boolean =>
-    (servesDeprecated || !Object.values(methods).some(({ deprecated }) => deprecated)) &&
-    (servesConsole || !path.startsWith(CONSOLE_SERVICE))
-  return { ...reducedTo(generated, isServed), servers: [{ url: baseUrl }] }
-}
-
-function reducedTo(document: OpenApi, isServed: (path: string, methods: Named<Operation>) => boolean): OpenApi {
-  const served = Object.entries(document.paths).filter(([path, methods]) => isServed(path, methods))
-  if (served.length === Object.keys(document.paths).length) return document
-  const paths = Object.fromEntries(served)
-  const used = new Set(Object.values(paths).flatMap((methods) => Object.values(methods).flatMap(({ tags }) => tags)))
-  return { ...document, tags: document.tags.filter(({ name }) => used.has(name)), paths }
+  const served = Object.entries(generated.paths).filter(
+    ([path, methods]) =>
+      (servesDeprecated || !Object.values(methods).some(({ deprecated }) => deprecated)) &&
+      (servesConsole || !path.startsWith(CONSOLE_SERVICE)),
+  )
+  const used = new Set(served.flatMap(([, methods]) => Object.values(methods).flatMap(({ tags }) => tags)))
+  const tags = generated.tags.filter(({ name }) => used.has(name))
+  return { ...generated, tags, paths: Object.fromEntries(served), servers: [{ url: baseUrl }] }
 }

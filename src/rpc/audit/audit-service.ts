@@ -6,7 +6,6 @@ import type {
   AuditEventSchema,
   AuditService,
   FollowAuditEventsRequest,
-  FollowAuditEventsResponseSchema,
   ListAuditEventsRequest,
 } from '../../../gen/iam/audit/v2/audit_service_pb.js'
 import type { AuditFeed } from '../../app/audit/audit-feed.ts'
@@ -14,6 +13,7 @@ import type { AuditTrail } from '../../app/audit/audit-trail.ts'
 import type { AuditEvent, AuditFilter } from '../../domain/audit.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { actorOf } from '../authorization/actor.ts'
+import { listing } from '../authorization/methods.ts'
 import { unavailable } from '../messages/errors.ts'
 import { toDate } from '../messages/fields.ts'
 import { byDate, listPage } from '../messages/paging.ts'
@@ -35,51 +35,42 @@ const EVENTS = byDate(
   ({ date, id }) => ({ at: date, eventId: id }),
 )
 
-interface FollowOptions {
-  readonly feed: AuditFeed
-  /** Aborted when the server stops. */
-  readonly stopping: AbortSignal
-}
-
+/** @param stopping Aborted when the server stops. */
 export function auditService(
   audit: Pick<AuditTrail, 'list'>,
-  options: FollowOptions,
+  feed: AuditFeed,
+  stopping: AbortSignal,
 ): ServiceImpl<typeof AuditService> {
   const limiter = new StreamLimiter(MAX_STREAMS, (message) => new DomainError('audit_stream_limit_reached', message))
   return {
-    async listAuditEvents(req) {
+    listAuditEvents: listing('events', fromAuditEvent, async (_actor, req) => {
       const filter = { ...toFilter(req), to: toDate(req.toDate, 'to_date') }
-      const { items, nextPageToken } = await listPage(req, EVENTS, (page) => audit.list(filter, page))
-      return { events: items.map(fromAuditEvent), nextPageToken }
-    },
+      return listPage(req, EVENTS, (page) => audit.list(filter, page))
+    }),
 
     followAuditEvents(req, context) {
       const filter = toFilter(req)
       limiter.admit(actorOf(context).authority.userId, context.signal)
-      return follow(filter, req.afterPosition, { context, ...options })
+      return follow(filter, req.afterPosition, context)
     },
   }
-}
 
-async function* follow(
-  filter: AuditFilter,
-  afterPosition: string,
-  { context, feed, stopping }: FollowOptions & { readonly context: HandlerContext },
-): AsyncGenerator<MessageInitShape<typeof FollowAuditEventsResponseSchema>> {
-  const signal = AbortSignal.any([context.signal, stopping, AbortSignal.timeout(MAX_DURATION)])
-  const after = afterPosition === '' && filter.from === null ? await feed.latest() : afterPosition || null
-  let sentAt = Number.NEGATIVE_INFINITY
-  for await (const { events, position } of feed.follow({ after, filter, signal, idleMillis: KEEP_ALIVE })) {
-    if (signal.aborted) break
-    const now = performance.now()
-    if (events.length === 0 && now - sentAt < POSITION_EVERY) continue
-    sentAt = now
-    const followed = events.map((each) => ({ event: fromAuditEvent(each.event), position: each.position }))
-    yield { events: followed, position }
+  async function* follow(filter: AuditFilter, afterPosition: string, context: HandlerContext) {
+    const signal = AbortSignal.any([context.signal, stopping, AbortSignal.timeout(MAX_DURATION)])
+    const after = afterPosition === '' && filter.from === null ? await feed.latest() : afterPosition || null
+    let sentAt = Number.NEGATIVE_INFINITY
+    for await (const { events, position } of feed.follow({ after, filter, signal, idleMillis: KEEP_ALIVE })) {
+      if (signal.aborted) break
+      const now = performance.now()
+      if (events.length === 0 && now - sentAt < POSITION_EVERY) continue
+      sentAt = now
+      const followed = events.map((each) => ({ event: fromAuditEvent(each.event), position: each.position }))
+      yield { events: followed, position }
+    }
+    if (context.signal.aborted) return
+    const why = stopping.aborted ? 'the server is stopping' : 'a stream lasts an hour'
+    throw unavailable(`${why}: go on after the last position`)
   }
-  if (context.signal.aborted) return
-  const why = stopping.aborted ? 'the server is stopping' : 'a stream lasts an hour'
-  throw unavailable(`${why}: go on after the last position`)
 }
 
 /** @throws {ConnectError} `invalid_argument`. */

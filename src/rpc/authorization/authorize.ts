@@ -12,9 +12,8 @@ import { ANONYMOUS } from '../../domain/audit.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { isPermission, type Permission } from '../../domain/identities/permission.ts'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
-import { type ErrorOptions, toConnectError } from '../messages/errors.ts'
 import { mapStream } from '../messages/interceptors.ts'
-import { recordRefusal, requestOf } from '../protocol/call-context.ts'
+import { requestOf, type TranslationOptions, translated } from '../protocol/call-context.ts'
 import { successorOf } from '../protocol/deprecation.ts'
 import { actorOf, entryOfCall, setActor } from './actor.ts'
 import { auditRefusal } from './refusal-audit.ts'
@@ -42,36 +41,28 @@ export function byToken(access: Pick<Access, 'authenticate'>, requestContext: Re
   }
 }
 
-export interface GateOptions extends ErrorOptions {
+export interface GateOptions extends TranslationOptions {
   readonly authenticate: Authenticate
   readonly access: Pick<Access, 'authorize' | 'assertStorageReachable'>
   /** Throws {DomainError} `primary_region` if nothing can be changed here. */
   readonly assertPrimary: () => void
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly servesDeprecated: boolean
-  readonly requestContext: RequestContext
 }
 
 /**
  * A gate that checks the caller's proof and permission before the body of the request is read, so that an unauthenticated request causes
  * no work and does not reveal what a valid one is. The call has an actor from then on.
  */
-export function authorize({
-  authenticate,
-  access,
-  assertPrimary,
-  audit,
-  servesDeprecated,
-  requestContext,
-  ...errors
-}: GateOptions): (context: HandlerContext) => Promise<void> {
+export function authorize(options: GateOptions): (context: HandlerContext) => Promise<void> {
+  const { authenticate, access, assertPrimary, audit, servesDeprecated, requestContext } = options
   return async ({ requestHeader, responseHeader, method, values }) => {
     const clientAddress = requestContext.addressOf(requestOf(values))
     let entry = { ...entryOfCall(ANONYMOUS, method, requestHeader), clientAddress }
     const successor = successorOf(method.parent)
     if (successor !== undefined && !servesDeprecated) {
       // The answer is the same for every caller, so it needs no authentication.
-      throw recordRefusal(requestContext, values, toConnectError(switchedOff(successor), requestHeader, errors))
+      throw translated(switchedOff(successor), requestHeader, values, options)
     }
     try {
       const caller = await authenticate({ header: requestHeader, clientAddress, values })
@@ -87,7 +78,7 @@ export function authorize({
       setActor(values, { ...entry, authority })
     } catch (error) {
       auditRefusal(audit, entry, error)
-      throw recordRefusal(requestContext, values, toConnectError(error, requestHeader, errors))
+      throw translated(error, requestHeader, values, options)
     }
   }
 }

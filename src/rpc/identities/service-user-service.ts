@@ -18,17 +18,11 @@ const USERS = byDate(
 
 const answer = answering((user: ServiceUser) => ({ serviceUser: fromServiceUser(user) }))
 
-export interface ServiceUserServiceOptions {
-  readonly users: ServiceUsers
-  readonly credentials: Credentials
-  readonly introspection: Pick<Introspection, 'examine'>
-}
-
-export function serviceUserService({
-  users,
-  credentials,
-  introspection,
-}: ServiceUserServiceOptions): ServiceImpl<typeof ServiceUserService> {
+export function serviceUserService(
+  users: ServiceUsers,
+  credentials: Credentials,
+  introspection: Pick<Introspection, 'examine'>,
+): ServiceImpl<typeof ServiceUserService> {
   return {
     ...credentialCalls(credentials),
     createServiceUser: answer((actor, req) => {

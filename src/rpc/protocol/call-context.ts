@@ -31,17 +31,25 @@ export function recordRefusal(contexts: RequestContext, values: ContextValues, e
   return error
 }
 
+export interface TranslationOptions extends ErrorOptions {
+  readonly requestContext: RequestContext
+}
+
+/** The error to send for one of the gate. */
+export function translated(error: unknown, header: Headers, values: ContextValues, options: TranslationOptions) {
+  return recordRefusal(options.requestContext, values, toConnectError(error, header, options))
+}
+
 /** Translates errors of handlers and of the validation. Must be the outermost interceptor. */
-export function translateErrors(options: ErrorOptions & { readonly requestContext: RequestContext }): Interceptor {
+export function translateErrors(options: TranslationOptions): Interceptor {
   return (next) => async (req) => {
-    const translated = (error: unknown): ConnectError =>
-      recordRefusal(options.requestContext, req.contextValues, toConnectError(error, req.header, options))
+    const translate = (error: unknown) => translated(error, req.header, req.contextValues, options)
     try {
       const response = await next(req)
       if (!response.stream) return response
-      return { ...response, message: mapErrors(response.message, translated) }
+      return { ...response, message: mapErrors(response.message, translate) }
     } catch (error) {
-      throw translated(error)
+      throw translate(error)
     }
   }
 }

@@ -19,9 +19,6 @@ const CODES: Readonly<Record<number, Code>> = {
   505: Code.Unimplemented,
 }
 
-const ENCODINGS = ['', '+proto', '+json']
-const GRPC_TYPES = ['grpc', 'grpc-web'].flatMap((protocol) => ENCODINGS.map((encoding) => protocol + encoding))
-
 /** The body of an error response. @param status The HTTP status; `unknown` is the code of any other than those above. */
 export function connectRefusal(status: number, message: string): object {
   return { code: codeToString(codeOf(status)), message }
@@ -55,8 +52,8 @@ export function withRefusalBody(
 ): UniversalServerResponse {
   if (response.body !== undefined) return response
   const { status } = response
-  const own = method.methodKind === 'unary' ? ['json', 'proto'] : ['connect+json', 'connect+proto']
-  const types = [...own, ...GRPC_TYPES].map((type) => `application/${type}`).join(', ')
+  const own = method.methodKind === 'unary' ? 'application/' : 'application/connect+'
+  const types = `${own}json, ${own}proto, application/grpc, application/grpc-web`
   let message = `use one of the content types ${types}`
   if (status === 505) message = 'this method streams in both directions, which takes HTTP/2'
   else if (httpMethod !== 'POST')

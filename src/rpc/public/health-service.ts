@@ -21,14 +21,12 @@ export interface Serving {
   readonly administration: boolean
 }
 
-export interface HealthOptions {
-  readonly serving: () => Serving
-  /** The services that administer the instance. */
-  readonly administration: readonly DescService[]
-  readonly admit: Admit
-}
-
-export function healthService({ serving, administration, admit }: HealthOptions): ServiceImpl<typeof Health> {
+/** @param administration The services that administer the instance. */
+export function healthService(
+  serving: () => Serving,
+  administration: readonly DescService[],
+  admit: Admit,
+): ServiceImpl<typeof Health> {
   const names = new Set(administration.map(({ typeName }) => typeName))
 
   const statusOf = (name: string): Status => {

@@ -68,7 +68,7 @@ export function createPublicRpc({ serving, log, requestContext, ...options }: Pu
     return ({ signal, values }) => streams.admit(networkOf(requestContext.addressOf(requestOf(values))), signal)
   }
   const services = all.map(({ typeName }) => typeName)
-  const reflection = reflectionService({ schema, services, admit: admitTo(MAX_REFLECTIONS) })
+  const reflection = reflectionService(schema, services, admitTo(MAX_REFLECTIONS))
   const stopping = new AbortController()
   const router = createConnectRouter({
     ...connectOptions(MAX_MESSAGE_BYTES),
@@ -76,7 +76,7 @@ export function createPublicRpc({ serving, log, requestContext, ...options }: Pu
     interceptors: [translateErrors({ log, baseUrl: '', requestContext })],
     shutdownSignal: stopping.signal,
   })
-    .service(Health, healthService({ serving, administration, admit: admitTo(MAX_WATCHES) }))
+    .service(Health, healthService(serving, administration, admitTo(MAX_WATCHES)))
     .service(ServerReflection, reflection)
     .service(ALPHA_REFLECTION, reflection)
 

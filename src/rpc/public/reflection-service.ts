@@ -26,17 +26,11 @@ type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema
 /** v1alpha with the messages of v1, which have the same encoding. */
 export const ALPHA_REFLECTION = alphaReflection()
 
-export interface ReflectionOptions {
-  readonly schema: Schema
-  readonly services: readonly string[]
-  readonly admit: Admit
-}
-
-export function reflectionService({
-  schema,
-  services,
-  admit,
-}: ReflectionOptions): ServiceImpl<typeof ServerReflection> {
+export function reflectionService(
+  schema: Schema,
+  services: readonly string[],
+  admit: Admit,
+): ServiceImpl<typeof ServerReflection> {
   const names = [...services].sort()
   return {
     async *serverReflectionInfo(requests, context) {

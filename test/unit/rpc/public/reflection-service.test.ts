@@ -4,7 +4,7 @@ import { reflectionService, Schema } from '../../../../src/rpc/public/reflection
 
 describe('a stream of reflection', () => {
   it('ends with its signal, also while it waits for a request', async () => {
-    const { serverReflectionInfo } = reflectionService({ schema: new Schema([]), services: [], admit: () => {} })
+    const { serverReflectionInfo } = reflectionService(new Schema([]), [], () => {})
     const deadline = new AbortController()
     async function* silent() {
       await new Promise(() => {})
