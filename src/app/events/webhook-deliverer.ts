@@ -5,11 +5,11 @@
  * process at a time delivers to it, in order. A process that is killed has recorded all attempts but the last, which is repeated when its
  * lease has ended. A webhook has one request at a time, and none waits for another. Without an enabled webhook the database is not asked.
  */
-import type { PositionedEvent } from '../../domain/audit.ts'
+import type { AuditEvent } from '../../domain/audit.ts'
 import { webhookResource } from '../../domain/audit-resources.ts'
 import { DomainError, isOutage } from '../../domain/errors.ts'
-import { afterAttempt, type Delivery, type DeliveryOutcome, isDue, leased } from '../../domain/events/delivery.ts'
-import { disableGone, isWanted, type Webhook } from '../../domain/events/webhook.ts'
+import { afterAttempt, type Delivery, leased } from '../../domain/events/delivery.ts'
+import { disableGone, isDeliverable, isWanted, type Webhook } from '../../domain/events/webhook.ts'
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { AuditReader } from '../../domain/ports/audit.ts'
@@ -19,15 +19,15 @@ import type { Clock } from '../../domain/time.ts'
 import { repeat } from '../concurrency/repeat.ts'
 import type { Replica } from '../replica/replica.ts'
 import type { SendWebhook } from './webhook-attempts.ts'
-import { EVERYTHING, type WebhookStatus, WebhookStatuses, waitingEvents } from './webhook-status.ts'
+import { EVERYTHING, waitingEvents } from './webhooks.ts'
 
 /** How often the deliverer looks for new events, in milliseconds. */
 const LOOK_EVERY = 1000
 
 const BATCH = 100
 
-/** A lease that is older is renewed before an attempt, in milliseconds. It outlasts the attempt then. */
-const RENEW_AFTER = 10_000
+/** No attempt is made with a lease that is older, in milliseconds. Another one outlasts the attempt. */
+const MAX_LEASE_AGE = 10_000
 
 /** An event about a webhook. It is not written about such an event itself: that would be without an end. */
 const GIVE_UP = 'webhook/give_up'
@@ -44,36 +44,32 @@ export interface WebhookDelivererOptions {
   readonly log: Log
 }
 
-interface Run {
-  readonly aborting: AbortController
-  done: Promise<void>
-}
-
-/** A webhook that this process delivers to, and how that goes. */
-interface Held {
-  readonly webhook: Webhook
-  readonly lease: string
-  readonly signal: AbortSignal
-  delivery: Delivery
-  /** When the lease was last renewed, by the monotonic clock. */
-  renewedAt: number
+export interface WebhookStatus {
+  readonly attempts: Readonly<Record<'delivered' | 'failed' | 'given_up', number>>
+  /** The enabled ones, by what the database said last: every replica has the same. */
+  readonly webhooks: readonly {
+    readonly name: string
+    /** Since the event was made that could not be delivered yet. 0: there is none. */
+    readonly behindSeconds: number
+    /** As it was counted at the last attempt that failed. */
+    readonly waiting: number
+  }[]
 }
 
 export class WebhookDeliverer {
   readonly #options: WebhookDelivererOptions
   readonly #throttle = new LogThrottle()
-  readonly #running = new Map<string, Run>()
-  readonly #statuses: WebhookStatuses
-  /** The version of the instance at which the webhooks were read last. */
+  readonly #running = new Map<string, Promise<void>>()
+  readonly #attempts = { delivered: 0, failed: 0, given_up: 0 }
+  readonly #stopping = new AbortController()
+  /** The enabled webhooks, and the version of the instance at which they were read last. */
+  #enabled: readonly Webhook[] = []
   #version = -1
-  #hasWork = false
   #looking = Promise.resolve()
   #stopLooking = async () => {}
-  #stopped = false
 
   constructor(options: WebhookDelivererOptions) {
     this.#options = options
-    this.#statuses = new WebhookStatuses(options.now)
   }
 
   start(): void {
@@ -86,164 +82,122 @@ export class WebhookDeliverer {
 
   /** Aborts the requests under way, whose events are sent again, and gives the leases back. */
   async stop(): Promise<void> {
-    this.#stopped = true
+    this.#stopping.abort()
     await this.#stopLooking()
-    for (const { aborting } of this.#running.values()) aborting.abort()
     await this.settled()
   }
 
   async settled(): Promise<void> {
     await this.#looking
-    await Promise.all([...this.#running.values()].map(({ done }) => done))
+    await Promise.all(this.#running.values())
   }
 
   get status(): WebhookStatus {
-    return this.#statuses.current
+    const now = this.#options.now().getTime()
+    const webhooks = this.#enabled.map(({ name, delivery: { failing } }) => ({
+      name,
+      behindSeconds: failing === null ? 0 : Math.max(0, now - failing.eventAt.getTime()) / 1000,
+      waiting: failing?.waiting ?? 0,
+    }))
+    return { attempts: { ...this.#attempts }, webhooks }
   }
 
   async #look(): Promise<void> {
     const { store, reader, replica, now } = this.#options
     if (!replica.isWritable()) return
     const version = this.#options.version()
-    if (version === this.#version && !this.#hasWork) return
-    const webhooks = await store.list()
+    if (version === this.#version && this.#enabled.length === 0) return
+    this.#enabled = (await store.list()).filter(({ disabled }) => disabled === null)
     this.#version = version
-    const enabled = webhooks.filter(({ disabled }) => disabled === null)
-    this.#hasWork = enabled.length > 0
-    for (const [webhookId, { aborting }] of this.#running) {
-      if (!enabled.some((webhook) => webhook.webhookId === webhookId)) aborting.abort()
-    }
-    if (enabled.length === 0) return this.#statuses.note([], '')
+    if (this.#enabled.length === 0) return
     const latest = await reader.latest()
-    this.#statuses.note(enabled, latest)
-    if (this.#stopped) return
-    for (const webhook of enabled) {
-      const { webhookId, delivery } = webhook
-      const isBehind = delivery.position !== latest && isDue(delivery, now())
-      if (isBehind && !this.#running.has(webhookId)) this.#begin(webhook)
+    for (const webhook of this.#enabled) {
+      const { webhookId, name, delivery } = webhook
+      if (delivery.position === latest || !isDeliverable(webhook, now()) || this.#running.has(webhookId)) continue
+      const run = this.#run(webhookId)
+        .catch((error: unknown) => this.#warn(name, error))
+        .finally(() => this.#running.delete(webhookId))
+      this.#running.set(webhookId, run)
     }
   }
 
-  #begin({ webhookId, name }: Webhook): void {
-    const run: Run = { aborting: new AbortController(), done: Promise.resolve() }
-    this.#running.set(webhookId, run)
-    run.done = this.#run(webhookId, run.aborting.signal)
-      .catch((error: unknown) => this.#warn(name, error))
-      .finally(() => this.#running.delete(webhookId))
-  }
-
-  async #run(webhookId: string, signal: AbortSignal): Promise<void> {
-    const { store, clock, now, newId } = this.#options
+  async #run(webhookId: string): Promise<void> {
+    const { store, now, newId } = this.#options
     const lease = newId()
-    const renewedAt = clock.monotonic()
-    const webhook = await store.claim(webhookId, (delivery) =>
-      isDue(delivery, now()) ? leased(delivery, lease, now()) : delivery,
+    const webhook = await store.claim(webhookId, (found) =>
+      isDeliverable(found, now()) ? leased(found.delivery, lease, now()) : found.delivery,
     )
-    if (webhook?.delivery.lease?.id !== lease || webhook.disabled !== null) return
-    const held: Held = { webhook, lease, signal, delivery: webhook.delivery, renewedAt }
+    if (webhook?.delivery.lease?.id !== lease) return
     try {
-      if (!(await this.#deliver(held))) return
-      await store.record(webhookId, lease, { delivery: { ...held.delivery, lease: null }, event: null })
-    } catch (error) {
-      // What was recorded last is not known: the answer of the database may have been lost.
-      await store.claim(webhookId, (delivery) =>
+      await this.#deliver(webhook, lease)
+    } finally {
+      // Whatever was recorded last: the answer of the database may have been lost.
+      await store.claim(webhookId, ({ delivery }) =>
         delivery.lease?.id === lease ? { ...delivery, lease: null } : delivery,
       )
-      if (!signal.aborted) throw error
     }
   }
 
-  /** Delivers what there is, until an attempt fails. @returns Whether the lease is still held. */
-  async #deliver(held: Held): Promise<boolean> {
-    const { reader } = this.#options
-    const { webhook, signal } = held
+  /** Delivers what there is, until an attempt fails or the lease is lost. */
+  async #deliver(webhook: Webhook, lease: string): Promise<void> {
+    const { store, reader, send, clock, now } = this.#options
+    const { signal } = this.#stopping
+    const { webhookId, filter } = webhook
+    let { delivery } = webhook
+    let leasedAt = clock.monotonic()
+    const record = (next: Delivery, event: DeliveryRecord['event']): Promise<boolean> => {
+      delivery = leased(next, lease, now())
+      leasedAt = clock.monotonic()
+      return store.record(webhookId, lease, { delivery, event })
+    }
     for (;;) {
-      const batch = await reader.readAfter(held.delivery.position, { filter: EVERYTHING, limit: BATCH })
-      for (const positioned of batch.events) {
-        if (!isWanted(webhook.filter, positioned.event)) continue
+      const batch = await reader.readAfter(delivery.position, { filter: EVERYTHING, limit: BATCH })
+      for (const { event, position } of batch.events) {
+        if (!isWanted(filter, event)) continue
         signal.throwIfAborted()
-        if (!(await this.#keep(held))) return false
-        const { kind, isHeld } = await this.#attempt(held, positioned)
-        if (kind === 'gone' && isHeld) await this.#disable(held)
-        if (!isHeld || kind !== 'delivered') return isHeld && kind !== 'gone'
+        if (clock.monotonic() - leasedAt > MAX_LEASE_AGE) return
+        const outcome = await send(webhook, event, signal)
+        const { kind } = outcome
+        const waiting = kind === 'delivered' ? 0 : (await waitingEvents(reader, { delivery, filter })).length
+        const attempt = { event, position, outcome, waiting, now: now(), random: Math.random() }
+        const { next, isGivenUp } = afterAttempt(delivery, attempt)
+        if (!(await record(next, isGivenUp ? announcementOf(webhook, event) : null))) return
+        this.#attempts[isGivenUp ? 'given_up' : kind === 'delivered' ? 'delivered' : 'failed'] += 1
+        if (kind === 'delivered') continue
+        this.#report(webhook, outcome.reason, isGivenUp ? event.eventId : undefined)
+        if (kind === 'gone') await this.#disable(webhook, lease)
+        return
       }
-      held.delivery = { ...held.delivery, position: batch.position }
-      if (batch.isComplete) return true
-      if (!(await this.#keep(held))) return false
+      if (!(await record({ ...delivery, position: batch.position }, null)) || batch.isComplete) return
     }
   }
 
-  /** Renews the lease, unless that was done a moment ago. */
-  async #keep(held: Held): Promise<boolean> {
-    if (this.#options.clock.monotonic() - held.renewedAt < RENEW_AFTER) return true
-    return await this.#record(held, { delivery: held.delivery, event: null })
-  }
-
-  async #attempt(
-    held: Held,
-    { event, position }: PositionedEvent,
-  ): Promise<{ readonly kind: DeliveryOutcome['kind']; readonly isHeld: boolean }> {
-    const { send, reader, now } = this.#options
-    const { webhook } = held
-    const outcome = await send(webhook, event, held.signal)
-    const { kind } = outcome
-    const waiting =
-      kind === 'delivered' ? 0 : (await waitingEvents(reader, { ...webhook, delivery: held.delivery })).length
-    const attempt = { event, position, outcome, waiting, now: now(), random: Math.random() }
-    const wasFailing = held.delivery.failing !== null
-    const { next, isGivenUp } = afterAttempt(held.delivery, attempt)
-    const resource = webhookResource(webhook.webhookId)
-    const isAnnounced = isGivenUp && !(event.action === GIVE_UP && event.resource === resource)
-    const entry = { actor: SYSTEM.actor, requestId: '', action: GIVE_UP, resource }
-    const announcement = isAnnounced ? { entry, outcome: `GIVEN_UP ${event.eventId}` } : null
-    const isHeld = await this.#record(held, { delivery: next, event: announcement })
-    if (isHeld) this.#statuses.count(isGivenUp ? 'given_up' : kind === 'delivered' ? 'delivered' : 'failed')
-    if (isHeld) this.#report(webhook, outcome, { eventId: event.eventId, wasFailing, isGivenUp })
-    return { kind, isHeld }
-  }
-
-  async #record(held: Held, { delivery, event }: DeliveryRecord): Promise<boolean> {
-    const { store, clock, now } = this.#options
-    const renewed = leased(delivery, held.lease, now())
-    const at = clock.monotonic()
-    const isHeld = await store.record(held.webhook.webhookId, held.lease, { delivery: renewed, event })
-    held.delivery = renewed
-    held.renewedAt = at
-    return isHeld
-  }
-
-  async #disable({ webhook: { webhookId }, lease }: Held): Promise<void> {
-    const { store, replica } = this.#options
+  async #disable({ webhookId, name }: Webhook, lease: string): Promise<void> {
+    const { store, replica, log } = this.#options
+    log.warn({ webhook: name }, 'a webhook is disabled: its receiver is gone')
     const entry = { ...SYSTEM, action: 'webhook/disable', resource: webhookResource(webhookId) }
     await store.change(entry, (webhooks) => ({ next: disableGone(webhooks, webhookId, lease), result: null }))
     await replica.refreshOrLog()
   }
 
-  #report(
-    { name }: Webhook,
-    outcome: DeliveryOutcome,
-    {
-      eventId,
-      wasFailing,
-      isGivenUp,
-    }: { readonly eventId: string; readonly wasFailing: boolean; readonly isGivenUp: boolean },
-  ): void {
+  #report({ name }: Webhook, reason: string, givenUp: string | undefined): void {
     const { log, clock } = this.#options
-    if (outcome.kind === 'delivered') {
-      if (wasFailing) log.info({ webhook: name }, 'events are delivered to a webhook again')
-      return
-    }
-    const { reason } = outcome
-    if (isGivenUp) log.warn({ webhook: name, event: eventId, reason }, 'an event was given up for a webhook')
-    else if (outcome.kind === 'gone') log.warn({ webhook: name, reason }, 'a webhook is disabled: its receiver is gone')
+    if (givenUp !== undefined)
+      log.warn({ webhook: name, event: givenUp, reason }, 'an event was given up for a webhook')
     else if (this.#throttle.admits(`${name} ${reason}`, clock.monotonic()))
       log.warn({ webhook: name, reason }, 'an event could not be delivered to a webhook')
   }
 
   #warn(webhook: string, error: unknown): void {
     const { log, clock } = this.#options
-    if (this.#stopped || (error instanceof DomainError && isOutage(error))) return
+    if (this.#stopping.signal.aborted || (error instanceof DomainError && isOutage(error))) return
     if (this.#throttle.admits(`${webhook} ${String(error)}`, clock.monotonic()))
       log.warn({ err: error, webhook }, 'delivering events to webhooks failed')
   }
+}
+
+function announcementOf({ webhookId }: Webhook, { eventId, action, resource }: AuditEvent): DeliveryRecord['event'] {
+  const entry = { actor: SYSTEM.actor, requestId: '', action: GIVE_UP, resource: webhookResource(webhookId) }
+  if (action === GIVE_UP && resource === entry.resource) return null
+  return { entry, outcome: `GIVEN_UP ${eventId}` }
 }

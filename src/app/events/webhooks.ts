@@ -3,14 +3,15 @@
  *
  * Each change is an event of the audit trail. Deliverers learn of it with the next version of the instance.
  */
-import type { AuditEvent } from '../../domain/audit.ts'
+import type { AuditEvent, AuditFilter } from '../../domain/audit.ts'
 import { webhookResource } from '../../domain/audit-resources.ts'
 import { DomainError } from '../../domain/errors.ts'
-import type { DeliveryOutcome } from '../../domain/events/delivery.ts'
+import { type DeliveryOutcome, MAX_COUNTED } from '../../domain/events/delivery.ts'
 import {
   addWebhook,
   editWebhook,
   existingWebhook,
+  isWanted,
   noteTest,
   removeWebhook,
   rotateSecret,
@@ -25,7 +26,18 @@ import { Semaphore } from '../../domain/semaphore.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
 import type { Replica } from '../replica/replica.ts'
 import type { SendWebhook } from './webhook-attempts.ts'
-import { waitingEvents } from './webhook-status.ts'
+
+/** What a webhook wants is decided here and not by the database: its filter knows types and several resources. */
+export const EVERYTHING: AuditFilter = { from: null, to: null, actor: null, resource: null }
+
+/** Those among the next `MAX_COUNTED` events of the trail. */
+export async function waitingEvents(
+  reader: Pick<AuditReader, 'readAfter'>,
+  { delivery: { position }, filter }: Pick<Webhook, 'delivery' | 'filter'>,
+): Promise<readonly AuditEvent[]> {
+  const { events } = await reader.readAfter(position, { filter: EVERYTHING, limit: MAX_COUNTED })
+  return events.map(({ event }) => event).filter((event) => isWanted(filter, event))
+}
 
 /** What is sent to test a webhook. It is not in the trail. */
 const TEST_ACTION = 'webhook/test'
@@ -171,7 +183,7 @@ export function createWebhooks(options: WebhooksOptions) {
         return { outcome, event, millis: Math.round(performance.now() - from) }
       }),
 
-    /** What is being sent is aborted within about a second, on all replicas. */
+    /** A request that is under way ends by itself. */
     delete: (actor: Actor, webhookId: string) =>
       change(actor, webhookId, (webhooks) => ({ next: removeWebhook(webhooks, webhookId), result: undefined })),
   }

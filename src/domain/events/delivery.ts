@@ -53,8 +53,6 @@ export const MAX_COUNTED = 1000
 /** A lease is renewed after each attempt, which is shorter. Events wait so long when a process is killed that delivers. */
 const LEASE_SECONDS = 30
 
-const MAX_AHEAD_SECONDS = 30
-
 /** The longest is how late a receiver that is back learns it. */
 const RETRY: Backoff = { first: 5000, longest: 15 * 60_000 }
 
@@ -109,7 +107,7 @@ export function resumed(delivery: Delivery): Delivery {
 }
 
 export function isDue({ lease, nextAttemptAt }: Delivery, now: Date): boolean {
-  return hasPassed(lease?.until, LEASE_SECONDS, now) && hasPassed(nextAttemptAt, MAX_RETRY_AFTER_SECONDS, now)
+  return (lease === null || now >= lease.until) && (nextAttemptAt === null || now >= nextAttemptAt)
 }
 
 export function leased(delivery: Delivery, id: string, now: Date): Delivery {
@@ -171,10 +169,4 @@ function failingAfter({ failing }: Delivery, { event, outcome, waiting, now }: A
 
 function isHopeless({ since, rejectedSince }: FailingEvent, now: Date): boolean {
   return now >= after(since, TRIED_SECONDS) || (rejectedSince !== null && now >= after(rejectedSince, REJECTED_SECONDS))
-}
-
-/** Also true if the date is further ahead than it can be, because the clock was set back. */
-function hasPassed(date: Date | null | undefined, atMostSeconds: number, now: Date): boolean {
-  if (date === null || date === undefined) return true
-  return now >= date || date > after(now, atMostSeconds + MAX_AHEAD_SECONDS)
 }

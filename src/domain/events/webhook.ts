@@ -3,7 +3,7 @@ import type { AuditEvent, AuditPosition } from '../audit.ts'
 import { DomainError } from '../errors.ts'
 import { after, type ChangeMoment } from '../time.ts'
 import { eventTypeOf } from './cloud-event.ts'
-import { type Delivery, deliveryFrom, resumed } from './delivery.ts'
+import { type Delivery, deliveryFrom, isDue, resumed } from './delivery.ts'
 
 /** Each is a request at a time, and a row that every replica reads once a second. */
 const MAX_WEBHOOKS = 20
@@ -51,6 +51,11 @@ export type NewWebhook = WebhookSettings & {
   readonly webhookId: string
   readonly sealedSecret: string
   readonly position: AuditPosition
+}
+
+/** Whether a process may claim it now. */
+export function isDeliverable({ disabled, delivery }: Webhook, now: Date): boolean {
+  return disabled === null && isDue(delivery, now)
 }
 
 export function isWanted({ types, resources }: EventFilter, { action, resource }: AuditEvent): boolean {

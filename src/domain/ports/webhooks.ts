@@ -18,7 +18,7 @@ export interface WebhookStore {
   /** Ordered by name. */
   list(): Promise<readonly Webhook[]>
   /** Decides about the delivery of a webhook and stores the outcome, while no other process does. @returns Undefined if there is no such webhook. */
-  claim(webhookId: string, decide: (delivery: Delivery) => Delivery): Promise<Webhook | undefined>
+  claim(webhookId: string, decide: (webhook: Webhook) => Delivery): Promise<Webhook | undefined>
   /**
    * Stores how delivery goes.
    *

@@ -27,7 +27,7 @@ export function createWebhookStore(database: Database): WebhookStore {
         db.transaction().execute(async (trx) => {
           const webhook = await lockWebhook(trx, webhookId)
           if (webhook === undefined) return undefined
-          const delivery = decide(webhook.delivery)
+          const delivery = decide(webhook)
           if (delivery !== webhook.delivery) await writeDelivery(trx, webhookId, delivery)
           return { ...webhook, delivery }
         }),

@@ -1,6 +1,6 @@
 /** The metrics of this process. `metrics-server.ts` serves them, `docs/metrics.md` says what each one means. */
 import { Registry } from 'prom-client'
-import type { WebhookStatus } from '../../app/events/webhook-status.ts'
+import type { WebhookStatus } from '../../app/events/webhook-deliverer.ts'
 import type { CredentialCounts } from '../../domain/ports/identities.ts'
 import { metricsIn } from './instruments.ts'
 import { measureProcess } from './process-metrics.ts'
@@ -82,7 +82,7 @@ export function createMetrics() {
         labelNames: ['outcome'],
         read: () => ({ ...status().attempts }),
       })
-      const behind = 'Time since the event happened that waits longest for a webhook; 0 if none waits.'
+      const behind = 'Time since the event happened that a webhook could not be sent yet; 0 if there is none.'
       gauge('keyturn_webhook_behind_seconds', behind, {
         labelNames: ['webhook'],
         read: byWebhook(({ behindSeconds }) => behindSeconds),

@@ -179,7 +179,7 @@ describe('a deliverer', () => {
       await sql`set local idle_in_transaction_session_timeout = 0`.execute(trx)
       // As a change does: it locks webhooks when it reads them.
       await trx.selectFrom('webhooks').select('webhook_id').forUpdate().execute()
-      const claiming = store.claim(webhookId, (delivery) => ({ ...delivery, lastSuccessAt: now() }))
+      const claiming = store.claim(webhookId, ({ delivery }) => ({ ...delivery, lastSuccessAt: now() }))
       await eventually(async () => {
         const { rows } = await sql`
           select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
@@ -194,7 +194,7 @@ describe('a deliverer', () => {
   it('leaves a webhook to the process that delivers to it, until that has been silent for 30 s', async () => {
     const webhookId = await create()
     await write('wanted')
-    await createWebhookStore(database).claim(webhookId, (delivery) => ({
+    await createWebhookStore(database).claim(webhookId, ({ delivery }) => ({
       ...delivery,
       lease: { id: randomUUID(), until: new Date(now().getTime() + 30_000) },
     }))

@@ -137,10 +137,4 @@ describe('a delivery', () => {
     expect([isDue(failed, at(4)), isDue(failed, at(5))]).toEqual([false, true])
     expect(isDue(resumed(failed), at(0))).toBe(true)
   })
-
-  it('is due when the clock has been set back, so that its dates lie further ahead than they can', () => {
-    const held = leased(deliveryFrom('before'), 'lease', at(5000))
-    const failed = afterAttempt(deliveryFrom('before'), attempt(UNAVAILABLE, 5000)).next
-    expect([isDue(held, at(0)), isDue(failed, at(0))]).toEqual([true, true])
-  })
 })

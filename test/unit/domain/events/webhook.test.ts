@@ -4,6 +4,7 @@ import {
   addWebhook,
   disableGone,
   editWebhook,
+  isDeliverable,
   isWanted,
   signingSecrets,
 } from '../../../../src/domain/events/webhook.ts'
@@ -35,6 +36,12 @@ describe('a receiver that says it is gone', () => {
   const [created] = addWebhook([], facts, { date: new Date(0) })
   const lease = { id: 'lease', until: new Date(30_000) }
   const webhooks = [{ ...created!, delivery: { ...created!.delivery, lease } }]
+
+  it('gets nothing more', () => {
+    const now = new Date(60_000)
+    const [gone] = disableGone(webhooks, webhookId, 'lease')
+    expect([isDeliverable(webhooks[0]!, now), isDeliverable(gone!, now)]).toEqual([true, false])
+  })
 
   it('has its webhook disabled, unless that was changed or another process delivers to it meanwhile', () => {
     expect(disableGone(webhooks, webhookId, 'lease')).toMatchObject([{ disabled: 'gone', delivery: { lease: null } }])
