@@ -46,9 +46,9 @@ export class Api {
   explained(error: unknown): unknown {
     if (!(error instanceof ConnectError)) return error
     if (error.cause instanceof TokenRefusal || error.cause instanceof ConnectionError) return error.cause
-    const { base_url, tls } = this.target
+    const { base_url } = this.target
     const reason = error.code === Code.DeadlineExceeded ? new DOMException(error.rawMessage, 'TimeoutError') : error
-    return connectionCode(reason) === undefined ? error : connectionFailure(reason, base_url, tls)
+    return connectionCode(reason) === undefined ? error : connectionFailure(reason, base_url)
   }
 
   /** The items of a list (AIP-158), in a field of its responses, which may have pages. One is read when its first item is consumed. */

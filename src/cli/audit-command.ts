@@ -14,7 +14,7 @@ import {
   FollowedAuditEventSchema,
 } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { backoffMillis } from '../domain/time.ts'
-import type { Api } from './api.ts'
+import { type Api, openApiOf } from './api.ts'
 import { command } from './commands.ts'
 import { ConnectionError } from './connection/connection-failure.ts'
 import { TokenRefusal } from './connection/token-request.ts'
@@ -22,11 +22,11 @@ import { describeFailure } from './failure.ts'
 import { parseUser, resolveUser } from './identities/references.ts'
 import type { Io } from './io.ts'
 import { flag, option, sinceOption, UsageError, wholeNumber } from './options.ts'
-import { formatOf, type OutputFormat, painter, printableLines, printResult, serialize, type Table } from './output.ts'
+import { formatOf, type OutputFormat, painter, printableLines, printResult, serialize } from './output.ts'
 import { firstSignal } from './server/signals.ts'
 import { formatMoment } from './times.ts'
 
-const HEADING = ['TIME', 'OUTCOME', 'ACTION', 'ACTOR', 'ADDRESS', 'RESOURCE']
+const HEADING = ['TIME', 'OUTCOME', 'ACTION', 'ACTOR', 'ADDRESS', 'RESOURCE', 'REASON']
 
 const NO_USERS = ['', 'system', 'anonymous']
 
@@ -77,7 +77,7 @@ export const auditCommand = command('audit', {
     for await (const event of api.items(listAuditEvents, 'events', request)) if (found.push(event) > limit) break
     const events = found.slice(0, limit)
     const json = toJson(listAuditEvents.output, create(listAuditEvents.output, { events }))
-    await printResult(io, options, json, () => tableOf(events))
+    await printResult(io, options, json, () => ({ heading: HEADING, rows: events.map(row) }))
     if (found.length > limit) io.stderr.write('there are older events: raise --limit, or go back with --to\n')
   },
 })
@@ -93,22 +93,16 @@ async function resourceIn(text: string, api: Api): Promise<string> {
   return user === '' ? text : `users/${await userIdIn(user, api)}${part}`
 }
 
-/** With a column of reasons if any event has one. */
-function tableOf(events: readonly AuditEvent[]): Table {
-  if (events.every(({ reason }) => reason === '')) return { heading: HEADING, rows: events.map(row) }
-  const rows = events.map((event) => [...row(event), event.reason === '' ? '-' : event.reason])
-  return { heading: [...HEADING, 'REASON'], rows }
-}
-
 /** Which method it was; the name of the service adds nothing, because its methods name what they change. */
-function row({ eventDate, outcome, action, actor, clientAddress, resource, omission }: AuditEvent): string[] {
+function row({ eventDate, outcome, action, actor, clientAddress, resource, omission, reason }: AuditEvent): string[] {
   return [
     formatMoment(eventDate),
     omission === undefined ? outcome : `${outcome} ${omission.count}`,
     action.slice(action.lastIndexOf('/') + 1),
     actor,
-    clientAddress === '' ? '-' : clientAddress,
+    clientAddress || '-',
     resource,
+    reason,
   ]
 }
 
@@ -117,56 +111,35 @@ const RETRY = { first: 500, longest: 15_000 }
 /** The longest silence of a server, in milliseconds. It sends something four times as often. */
 const SILENCE = 60_000
 
-/** The ends of a stream after which another replica, or the same one later, goes on. */
-const PASSING = [
-  Code.Unavailable,
-  Code.ResourceExhausted,
-  Code.Aborted,
-  Code.Unknown,
-  Code.Internal,
-  Code.DeadlineExceeded,
-  Code.Unauthenticated,
-]
-
-/** Answers of a token endpoint that cannot answer now (RFC 6749 §4.1.2.1). */
-const PASSING_REFUSALS = ['temporarily_unavailable', 'server_error']
-
 /** Prints events until the command is interrupted or the reader of the output is gone. @throws what ends the stream for good, such as a lost right. */
 async function followEvents(
   io: Io,
-  api: Api,
+  { target }: Api,
   {
     request,
     format,
   }: { readonly request: MessageInitShape<typeof FollowAuditEventsRequestSchema>; readonly format: OutputFormat },
 ): Promise<void> {
-  const client = createClient(AuditService, api.transport)
-  const output = new AbortController()
-  const onError = (error: Error) => output.abort(error)
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const onError = (error: Error) => stopping.abort(error)
   io.stdout.on('error', onError)
-  const interrupted = new AbortController()
-  void firstSignal().then(() => interrupted.abort())
-  const signal = AbortSignal.any([output.signal, interrupted.signal])
+  void firstSignal().then(() => stopping.abort())
   let position = request.afterPosition ?? ''
   let hasBegun = false
-  /** In a row. */
   let failures = 0
-  let refusedTokens = 0
-  const receive = async () => {
+  const receive = async (api: Api) => {
     const silence = new AbortController()
     const end = () => silence.abort(new ConnectionError('the server has sent nothing for a minute'))
-    let timer = setTimeout(end, SILENCE)
+    const timer = setTimeout(end, SILENCE)
     try {
-      for await (const { events, position: next } of client.followAuditEvents(
+      for await (const { events, position: next } of createClient(AuditService, api.transport).followAuditEvents(
         { ...request, afterPosition: position },
         { signal: AbortSignal.any([signal, silence.signal]), timeoutMs: 0 },
       )) {
-        // Printing may take long: that is no silence of the server.
-        clearTimeout(timer)
         if (!hasBegun && format === 'table') io.stdout.write(`${painter(io, 'stdout', 'bold')(HEADING.join('  '))}\n`)
         hasBegun = true
         failures = 0
-        refusedTokens = 0
         for (const followed of events) {
           const isTaken = io.stdout.write(`${printableLines(await formatFollowed(followed, format))}\n`)
           // A slow reader is waited for, so that memory holds one event.
@@ -175,8 +148,10 @@ async function followEvents(
           position = followed.position
         }
         position = next
-        timer = setTimeout(end, SILENCE)
+        timer.refresh()
       }
+    } catch (error) {
+      throw api.explained(error)
     } finally {
       clearTimeout(timer)
     }
@@ -184,34 +159,35 @@ async function followEvents(
   try {
     while (!signal.aborted) {
       try {
-        await receive()
-      } catch (failure) {
+        // With a new token: the one before may have expired.
+        await receive(await openApiOf(target))
+      } catch (error) {
         if (signal.aborted) break
-        const error = api.explained(failure)
         failures += 1
-        if (error instanceof ConnectError && error.code === Code.Unauthenticated) refusedTokens += 1
-        // A token that has expired is replaced for the next call.
-        if (position === '' || refusedTokens > 1 || !isPassing(error)) throw error
+        if (position === '' || !isPassing(error, failures)) throw error
         if (failures > 1) io.stderr.write(`${printableLines(describeFailure(error))}: trying again\n`)
       }
       const wait = failures === 0 ? 0 : backoffMillis(failures, { ...RETRY, jitter: Math.random() / 2 })
       await delay(wait, undefined, { signal }).catch(() => {})
     }
-    // The reader of a pipe that is closed has what it wanted.
-    if (output.signal.aborted && output.signal.reason.code !== 'EPIPE') throw output.signal.reason
+    // The reader of a pipe that is closed has what it wanted, and so has who interrupted it.
+    if (signal.reason.code !== 'EPIPE' && signal.reason.name !== 'AbortError') throw signal.reason
   } finally {
     if (hasBegun && format === 'table' && position !== '') io.stderr.write(`to go on here: --after ${position}\n`)
     io.stdout.off('error', onError)
   }
 }
 
-/** Whether it makes sense to go on after an error. */
-function isPassing(error: unknown): boolean {
-  if (error instanceof ConnectionError) return true
-  if (error instanceof TokenRefusal) return PASSING_REFUSALS.includes(error.code)
-  if (!(error instanceof ConnectError)) return false
-  // Not of the API, which says what is wrong with an argument: the stream has no end.
-  return PASSING.includes(error.code) || (error.code === Code.InvalidArgument && error.details.length === 0)
+/** Whether another replica, or the same one later, may go on after an error. @param failures In a row. */
+function isPassing(error: unknown, failures: number): boolean {
+  if (error instanceof TokenRefusal) return ['temporarily_unavailable', 'server_error'].includes(error.code)
+  if (!(error instanceof ConnectError)) return error instanceof ConnectionError
+  if (error.code === Code.Unauthenticated) return failures === 1
+  // A refusal of the API, and not of a proxy, says why.
+  return (
+    error.details.length === 0 ||
+    [Code.Unavailable, Code.ResourceExhausted, Code.Aborted, Code.Internal].includes(error.code)
+  )
 }
 
 async function formatFollowed(followed: FollowedAuditEvent, format: OutputFormat): Promise<string> {

@@ -3,9 +3,9 @@
  */
 import { resolve } from 'node:path'
 import { Code, ConnectError } from '@connectrpc/connect'
-import { Argument, Command, InvalidArgumentError } from 'commander'
+import { Argument, Command } from 'commander'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
-import { type Caller, CONTEXT_NAME_ADVICE, type Contexts, isContextName } from '../secret-files/contexts.ts'
+import type { Caller } from '../secret-files/contexts.ts'
 import { readCredentials } from '../secret-files/credentials-file.ts'
 import { type Api, openApiOf } from './api.ts'
 import { ask, confirm, readLine } from './confirm.ts'
@@ -26,7 +26,7 @@ interface LoginOptions extends TlsFiles {
 export function loginCommand(io: Io): Command {
   return withTlsOptions(new Command('login'))
     .addArgument(new Argument('[url]', 'base URL of the server').argParser(parseUrl))
-    .option('--name <context>', 'name of the context (default: the host of the server)', parseName)
+    .option('--name <context>', 'name of the context (default: the host of the server)')
     .option('--client-id <id>', 'client ID of the user')
     .addOption(
       flag('--with-token', 'ask for a personal access token, instead of client credentials').conflicts('clientId'),
@@ -50,13 +50,16 @@ export function loginCommand(io: Io): Command {
           : { base_url: url, ...(await asked(io, options)) }
       const { base_url } = login
       const name = options.name ?? nameOf(base_url)
-      await assertFree(contexts, name, base_url)
+      const before = (await contexts.all()).contexts.get(name)?.base_url ?? base_url
+      if (before !== base_url)
+        throw new Error(
+          `the context ${name} is one of ${before}: choose another name with --name, or remove it with "keyturn context remove ${name}"`,
+        )
       const token_endpoint = await tokenEndpointOf({ ...login, tls })
       const target = { ...login, token_endpoint, tls }
       if ('client_id' in target) await requestToken(target, 'openid')
       else await assertTokenWorks(await openApiOf(target))
-      await contexts.write(name, { ...login, token_endpoint, ...absolute(files) })
-      await contexts.use(name)
+      await contexts.use(name, { ...login, token_endpoint, ...absolute(files) })
       const who = 'client_id' in target ? target.client_id : 'a personal access token'
       io.stdout.write(`logged in to ${base_url} with ${who}; the context ${name} is in use\n`)
     })
@@ -89,16 +92,6 @@ async function assertTokenWorks(api: Api): Promise<void> {
   })
 }
 
-/** A context is replaced by a login to the same server only. */
-async function assertFree(contexts: Contexts, name: string, baseUrl: string): Promise<void> {
-  if (!(await contexts.names()).includes(name)) return
-  const { base_url } = await contexts.read(name)
-  if (base_url === baseUrl) return
-  throw new Error(
-    `the context ${name} is one of ${base_url}: choose another name with --name, or remove it with "keyturn context remove ${name}"`,
-  )
-}
-
 /** As a context has them. */
 function absolute({ ca, clientCert, clientKey }: TlsFiles) {
   return {
@@ -113,36 +106,21 @@ function nameOf(baseUrl: string): string {
   return new URL(baseUrl).host.replace(/[[\]]/g, '').replaceAll(':', '-').replace(/^-+/, '')
 }
 
-function parseName(text: string): string {
-  if (isContextName(text)) return text
-  throw new InvalidArgumentError(`${CONTEXT_NAME_ADVICE.charAt(0).toUpperCase()}${CONTEXT_NAME_ADVICE.slice(1)}.`)
-}
-
 export function contextCommand(io: Io): Command {
   const group = new Command('context')
   withOutputOptions(group.command('list'))
-    .description('List all contexts by name, without their secrets. An asterisk marks the one in use.')
+    .description('List all contexts, without their secrets. An asterisk marks the one in use.')
     .action(async (options: OutputOptions) => {
-      const contexts = contextsOf(io)
-      const current = await contexts.current()
-      const listed = await Promise.all(
-        (await contexts.names()).map(async (name) => {
-          const inUse = name === current
-          const context = await contexts.read(name).catch(() => undefined)
-          if (context === undefined) return { name, inUse, isReadable: false }
-          const user = 'client_id' in context ? { clientId: context.client_id } : { personalAccessToken: true }
-          return { name, inUse, baseUrl: context.base_url, ...user }
-        }),
-      )
+      const { current, contexts } = await contextsOf(io).all()
+      const listed = [...contexts].map(([name, context]) => {
+        const user = 'client_id' in context ? { clientId: context.client_id } : { personalAccessToken: true }
+        return { name, inUse: name === current, baseUrl: context.base_url, ...user }
+      })
       await printResult(io, options, { contexts: listed }, () => ({
         heading: ['', 'NAME', 'SERVER', 'USER'],
-        rows: listed.map((context) => [
-          context.inUse ? '*' : '',
-          context.name,
-          ...('isReadable' in context
-            ? ['not readable', '-']
-            : [context.baseUrl, 'clientId' in context ? context.clientId : 'personal access token']),
-        ]),
+        rows: listed.map(({ name, inUse, baseUrl, ...user }) => {
+          return [inUse ? '*' : '', name, baseUrl, 'clientId' in user ? user.clientId : 'personal access token']
+        }),
       }))
     })
   group
@@ -151,9 +129,9 @@ export function contextCommand(io: Io): Command {
     .argument('<context>', 'name of the context')
     .action(async (name: string) => {
       const contexts = contextsOf(io)
-      const { base_url } = await contexts.read(name)
-      await contexts.use(name)
-      io.stdout.write(`${name} is in use: commands call ${base_url}\n`)
+      const context = await contexts.read(name)
+      await contexts.use(name, context)
+      io.stdout.write(`${name} is in use: commands call ${context.base_url}\n`)
     })
   group
     .command('remove')
@@ -161,9 +139,8 @@ export function contextCommand(io: Io): Command {
     .argument('<context>', 'name of the context')
     .addOption(yesOption())
     .action(async (name: string, options: YesOption) => {
-      const contexts = contextsOf(io)
       await confirm(io, options, `Remove the context ${name} with its secret?`)
-      await contexts.remove(name)
+      await contextsOf(io).remove(name)
       io.stdout.write(`removed ${name}; its secret works until it is deleted at the server\n`)
     })
   return group

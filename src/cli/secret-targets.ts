@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { type GenerateClientSecretResponse, ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import type { Credentials } from '../secret-files/credentials-file.ts'
-import { createDurably, removeDrafts } from '../secret-files/durable-file.ts'
+import { createDurably } from '../secret-files/durable-file.ts'
 import type { Api } from './api.ts'
 import type { Target } from './connection/target.ts'
 import { tokenEndpointOf } from './connection/token-request.ts'
@@ -83,8 +83,6 @@ export function fileTarget(path: string): SecretTarget {
       return 'empty'
     },
     async handOver(credentials) {
-      // Of an apply that was killed.
-      await removeDrafts(path)
       const text = `${JSON.stringify(credentials, null, 2)}\n`
       await createDurably(path, text).catch((cause: NodeJS.ErrnoException) => {
         throw new Error(`cannot write ${path} (${cause.code})`, { cause })

@@ -1,8 +1,8 @@
 /** The file with an administrator's credentials: written by the server and by `recover`, read by the command line. */
-import { type FileHandle, lstat, mkdir, open, rename } from 'node:fs/promises'
+import { type FileHandle, lstat, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DomainError, messageOf } from '../domain/errors.ts'
-import { type Draft, writeDraft } from './durable-file.ts'
+import { replaceDurably } from './durable-file.ts'
 
 export interface Credentials {
   readonly base_url: string
@@ -18,7 +18,7 @@ interface NewCredentials {
 
 export interface CredentialsFile {
   /**
-   * Stores them durably before they work, and gives them the name of the file once `change` has made them work.
+   * Stores them durably before `change` makes them work.
    *
    * @param change Default: they work already, or will.
    * @throws {Error} what `change` throws. If it may have been stored all the same, the message says where the credentials are.
@@ -42,49 +42,44 @@ export function credentialsFile(options: CredentialsFileOptions): CredentialsFil
   const { path, baseUrl, tokenEndpoint, onKept } = options
   return {
     async write({ clientId, clientSecret }, change = async () => {}) {
-      const credentials: Credentials = {
+      const kept = await writeInPlace(path, {
         base_url: baseUrl,
         token_endpoint: tokenEndpoint,
         client_id: clientId,
         client_secret: clientSecret,
-      }
-      const draft = await prepare(path, `${JSON.stringify(credentials, null, 2)}\n`)
+      })
       try {
         await change()
       } catch (error) {
-        if (mayBeStored(error))
-          throw new Error(`${messageOf(error)}; then its credentials are in ${draft.path}`, { cause: error })
-        await draft.discard()
+        if (error instanceof DomainError && error.code === 'change_outcome_unknown')
+          throw new Error(`${error.message}; then its credentials are in ${path}`, { cause: error })
+        await (kept === null ? rm(path) : rename(kept, path))
         throw error
       }
-      try {
-        const kept = await keepAside(path)
-        if (kept !== null) onKept(kept)
-        await draft.publish()
-      } catch (error) {
-        // They may work, and there is no other copy.
-        const place = `${draft.path}, or in ${path} if the renaming was not confirmed`
-        throw new Error(`the credentials are in ${place}: ${messageOf(error)}`, { cause: error })
-      }
+      if (kept !== null) onKept(kept)
     },
   }
 }
 
-async function prepare(path: string, text: string): Promise<Draft> {
+/** @returns Where the file is that was there; null if there was none. */
+async function writeInPlace(path: string, credentials: Credentials): Promise<string | null> {
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-    await assertReplaceable(path)
-    return await writeDraft(path, text)
+    const found = await lstat(path).catch(() => undefined)
+    if (found !== undefined && !found.isFile()) throw new Error('there is something else than a file')
+    const kept = found === undefined ? null : `${path}.${new Date().toISOString().replaceAll(':', '')}.old`
+    if (kept !== null) await rename(path, kept)
+    await replaceDurably(path, `${JSON.stringify(credentials, null, 2)}\n`).catch(async (error: unknown) => {
+      if (kept !== null) await rename(kept, path)
+      throw error
+    })
+    return kept
   } catch (error) {
     throw new Error(
       `cannot write the credentials file ${path}: ${messageOf(error)}: choose another with --credentials or KEYTURN_CREDENTIALS`,
       { cause: error },
     )
   }
-}
-
-function mayBeStored(error: unknown): boolean {
-  return error instanceof DomainError && error.code === 'change_outcome_unknown'
 }
 
 /**
@@ -128,41 +123,28 @@ async function assertOwn(path: string, file: FileHandle): Promise<void> {
 }
 
 function parseCredentials(text: string): Credentials | undefined {
-  const { base_url, token_endpoint, client_id, client_secret } = textMembers(text)
+  const { base_url, token_endpoint, client_id, client_secret } = textMembers(parseJson(text))
   if (!isUrl(base_url) || !isUrl(token_endpoint) || !client_id || !client_secret) return undefined
   return { base_url, token_endpoint, client_id, client_secret }
 }
 
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 /**
- * The texts in a JSON object; none of anything else.
+ * The texts in an object; none of anything else.
  *
  * By hand: every command reads the file with its credentials, and a library for schemas takes a sixth of the time of a command.
  */
-export function textMembers(json: string): Readonly<Record<string, string | undefined>> {
-  try {
-    return Object.fromEntries(
-      Object.entries(JSON.parse(json)).filter(([, value]) => typeof value === 'string'),
-    ) as never
-  } catch {
-    return {}
-  }
+export function textMembers(value: unknown): Readonly<Record<string, string | undefined>> {
+  return Object.fromEntries(Object.entries(Object(value)).filter(([, each]) => typeof each === 'string')) as never
 }
 
 export function isUrl(text: string | undefined): text is string {
   return text !== undefined && URL.canParse(text)
-}
-
-/** @returns Whether there is a file to keep. @throws {Error} if something else than a file is there. */
-async function assertReplaceable(path: string): Promise<boolean> {
-  const found = await lstat(path).catch(() => undefined)
-  if (found !== undefined && !found.isFile()) throw new Error('there is something else than a file')
-  return found !== undefined
-}
-
-/** @returns The new name of the file; null if there was none. */
-async function keepAside(path: string): Promise<string | null> {
-  if (!(await assertReplaceable(path))) return null
-  const kept = `${path}.${new Date().toISOString().replaceAll(':', '')}.old`
-  await rename(path, kept)
-  return kept
 }

@@ -12,7 +12,7 @@ import { type Config, MASTER_KEY_FILE } from '../config/config.ts'
 import { generateMasterKey, type MasterKeys, parseMasterKeys } from '../crypto/master-keys.ts'
 import { messageOf } from '../domain/errors.ts'
 import type { Log } from '../domain/ports/runtime.ts'
-import { removeDrafts, replaceDurably } from './durable-file.ts'
+import { replaceDurably } from './durable-file.ts'
 
 /** What a command has until it is killed: time in milliseconds, and bytes of output. */
 const COMMAND = { timeout: 30_000, maxBuffer: 64 * 1024, killSignal: 'SIGKILL' } as const
@@ -70,7 +70,6 @@ export async function rotateGenerated<T>(path: string, reseal: (masterKeys: Mast
   const text = (await readFile(path, 'utf8')).trim()
   // Checked before a new key is added to it.
   const before = parseMasterKeys(text)
-  await removeDrafts(path)
   const both = before.length > 1 ? text : `${generateMasterKey()},${text}`
   if (both !== text) await replaceDurably(path, `${both}\n`)
 

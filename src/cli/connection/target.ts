@@ -45,9 +45,9 @@ async function find(io: Pick<Io, 'env'>, options: ConnectionOptions): Promise<Fo
   const named = clientVariable(env, 'KEYTURN_CONTEXT')
   if (named !== undefined) return await contextsOf(io).read(named)
   if (!namesCredentials(env) && userConfigFolder(env) !== null) {
-    const contexts = contextsOf(io)
-    const current = await contexts.current()
-    if (current !== null) return await contexts.read(current)
+    const { current, contexts } = await contextsOf(io).all()
+    const context = contexts.get(current ?? '')
+    if (context !== undefined) return context
   }
   return await inFile(credentialsFileFrom({}, env))
 }

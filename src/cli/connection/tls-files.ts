@@ -20,12 +20,6 @@ export interface TlsOptions {
   readonly key?: string
 }
 
-const NAMES = {
-  ca: '--ca or KEYTURN_CA_FILE',
-  clientCert: '--client-cert or KEYTURN_CLIENT_CERT_FILE',
-  clientKey: '--client-key or KEYTURN_CLIENT_KEY_FILE',
-} as const
-
 /** The TLS files that options name, or variables, or a context. A pair is not mixed from several sources. */
 export function tlsFilesFrom({ env }: Pick<Io, 'env'>, options: TlsFiles, context: Partial<Server> = {}): TlsFiles {
   const named = {
@@ -42,45 +36,32 @@ export function tlsFilesFrom({ env }: Pick<Io, 'env'>, options: TlsFiles, contex
 /**
  * Reads and checks the files.
  *
- * @throws {Error} that says which file is wrong, in which way, and what to do. It repeats nothing of a file.
+ * @throws {Error} that says which files are wrong, in which way, and what to do. It repeats nothing of a file.
  */
 export async function readTlsFiles({ ca, clientCert, clientKey }: TlsFiles): Promise<TlsOptions> {
   if ((clientCert === undefined) !== (clientKey === undefined)) {
     throw new Error(
-      `a client certificate needs its private key, and the other way round: give ${NAMES.clientCert}, and ${NAMES.clientKey}`,
+      'a client certificate needs its private key, and the other way round: give --client-cert and --client-key, or ' +
+        'KEYTURN_CLIENT_CERT_FILE and KEYTURN_CLIENT_KEY_FILE',
     )
   }
-  const trusted = ca === undefined ? {} : { ca: await readCertificates('ca', ca) }
-  if (clientCert === undefined || clientKey === undefined) return trusted
-  const cert = await readCertificates('clientCert', clientCert)
-  const key = await read('clientKey', clientKey)
+  const trusted = ca === undefined ? {} : { ca: await read(ca) }
+  const own = clientCert && clientKey ? { cert: await read(clientCert), key: await read(clientKey) } : {}
   try {
-    createSecureContext({ cert, key })
+    // Node.js itself ignores an authority that is none.
+    if (trusted.ca !== undefined) new X509Certificate(trusted.ca)
+    createSecureContext(own)
+    return { ...trusted, ...own }
   } catch (cause) {
-    const code = codeOf(cause)
-    throw new Error(
-      code === 'ERR_OSSL_X509_KEY_VALUES_MISMATCH'
-        ? `the private key in ${clientKey} does not belong to the certificate in ${clientCert}`
-        : `${clientKey} has no private key that can be used (${code}): it must be PEM, without a passphrase`,
-      { cause },
-    )
-  }
-  return { ...trusted, cert, key }
-}
-
-async function readCertificates(kind: keyof typeof NAMES, path: string): Promise<string> {
-  const pem = await read(kind, path)
-  try {
-    new X509Certificate(pem)
-    return pem
-  } catch (cause) {
-    throw new Error(`${path} has no certificate: name a PEM file with certificates with ${NAMES[kind]}`, { cause })
+    const files = [ca, clientCert, clientKey].filter((file) => file !== undefined).join(', ')
+    const advice = 'they must be PEM, the private key without a passphrase and of the certificate'
+    throw new Error(`cannot use ${files} for TLS (${codeOf(cause)}): ${advice}`, { cause })
   }
 }
 
-async function read(kind: keyof typeof NAMES, path: string): Promise<string> {
+async function read(path: string): Promise<string> {
   return await readFile(path, 'utf8').catch((cause: unknown) => {
-    throw new Error(`cannot read ${path} (${codeOf(cause)}): name a PEM file with ${NAMES[kind]}`, { cause })
+    throw new Error(`cannot read ${path} (${codeOf(cause)})`, { cause })
   })
 }
 

@@ -64,23 +64,19 @@ export async function requestToken(target: Target, scope: string, resource?: str
   throw new ConnectionError(`no token: what ${endpoint} answered is none; is that address another server's?`)
 }
 
-/** Tokens to call the API with: a new access token when half of the lifetime of the last one is over, or when it was refused. */
+/** Tokens to call the API with: a new access token when the last one was refused. */
 export function tokensOf(target: Target): TokenSource {
   if ('personal_access_token' in target) {
     return { token: async () => target.personal_access_token, invalidate: () => {} }
   }
-  let last = { token: '', until: 0 }
+  let last: string | undefined
   return {
     async token() {
-      const now = Date.now()
-      if (now >= last.until) {
-        const { access_token, expires_in } = await requestToken(target, API_SCOPE)
-        last = { token: access_token, until: now + expires_in * 500 }
-      }
-      return last.token
+      last ??= (await requestToken(target, API_SCOPE)).access_token
+      return last
     },
     invalidate: () => {
-      last = { token: '', until: 0 }
+      last = undefined
     },
   }
 }
@@ -96,19 +92,12 @@ export async function tokenEndpointOf(target: Pick<Target, 'base_url' | 'token_e
   const url = new URL(OAUTH_PATHS.authorizationServer, base_url).href
   const { status, json } = await ask(url, tls)
   const { issuer, token_endpoint } = json
-  if (
-    status !== 200 ||
-    typeof issuer !== 'string' ||
-    typeof token_endpoint !== 'string' ||
-    !URL.canParse(token_endpoint)
-  ) {
+  if (status !== 200 || typeof token_endpoint !== 'string' || !URL.canParse(token_endpoint))
     throw new ConnectionError(
       `${url} answered with no metadata of a token issuer (status ${status}): is the address right?`,
     )
-  }
-  if (issuer !== base_url) {
+  if (issuer !== base_url)
     throw new ConnectionError(`the base URL of the server at ${base_url} is ${issuer}: use that address`)
-  }
   assertSecretsAreSafe(token_endpoint)
   return token_endpoint
 }
@@ -117,7 +106,7 @@ export async function tokenEndpointOf(target: Pick<Target, 'base_url' | 'token_e
 async function ask(url: string, tls: TlsOptions, form?: URLSearchParams): Promise<HttpAnswer> {
   const request = { form, signal: AbortSignal.timeout(TIMEOUT), tls }
   const answer = await requestJson(new URL(url), request).catch((error: unknown) => {
-    throw connectionFailure(error, url, tls)
+    throw connectionFailure(error, url)
   })
   if (answer.status < 300 || answer.status >= 400) return answer
   throw new ConnectionError(

@@ -42,7 +42,7 @@ const events = async (...args: string[]) => (await terminal.json<{ events?: Even
 describe('keyturn audit', () => {
   it('lists who did what, newest first', async () => {
     const [heading, ...rows] = (await terminal.lines('audit')).map((line) => line.split(/ {2,}/))
-    expect(heading).toEqual(['TIME', 'OUTCOME', 'ACTION', 'ACTOR', 'ADDRESS', 'RESOURCE'])
+    expect(heading).toEqual(['TIME', 'OUTCOME', 'ACTION', 'ACTOR', 'ADDRESS', 'RESOURCE', 'REASON'])
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
     const userId = owner.slice(0, 36)
     expect(rows.slice(0, 3)).toEqual([

@@ -32,6 +32,8 @@ type Input = Parameters<typeof runKeyturnInProcess>[2]
 const keyturn = (args: readonly string[], input?: Input, env: Readonly<Record<string, string>> = {}) =>
   runKeyturnInProcess(args, { HOME: home, ...env }, input)
 
+const stored = async () => JSON.parse(await readFile(join(home, '.config/keyturn/contexts.json'), 'utf8'))
+
 /** What a command of a user with contexts does about the keys. */
 const codeOfList = async (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
   (await keyturn(['keys', 'list', ...args], undefined, env)).code
@@ -46,16 +48,11 @@ describe('keyturn login', () => {
     expect(await login()).toEqual(
       says(`logged in to ${admin.base_url} with ${admin.client_id}; the context ${name} is in use`),
     )
+    expect(await stored()).toEqual({ current: name, contexts: { [name]: admin } })
     const folder = join(home, '.config/keyturn')
-    const file = join(folder, 'contexts', `${name}.json`)
-    expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(admin)
     const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
-    expect(await Promise.all([file, join(folder, 'current-context'), folder].map(modeOf))).toEqual([
-      '600',
-      '600',
-      '700',
-    ])
-    expect(await readdir(join(folder, 'contexts'))).toEqual([`${name}.json`])
+    expect(await Promise.all([join(folder, 'contexts.json'), folder].map(modeOf))).toEqual(['600', '700'])
+    expect(await readdir(folder)).toEqual(['contexts.json'])
     expect(await codeOfList([])).toBe(0)
   })
 
@@ -87,7 +84,7 @@ describe('keyturn login', () => {
 
   it('stores nothing that does not work, and keeps what is there', async () => {
     await login('--name', 'prod')
-    const before = await readFile(join(home, '.config/keyturn/contexts/prod.json'), 'utf8')
+    const before = await stored()
     const wrong = await keyturn(['login', admin.base_url, '--client-id', admin.client_id, '--name', 'prod'], {
       piped: 'wrong-secret',
     })
@@ -99,8 +96,7 @@ describe('keyturn login', () => {
     const token = await keyturn(['login', admin.base_url, '--with-token', '--name', 'pat'], { piped: 'ktn_pat_wrong' })
     expect(token).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(/\(TOKEN_INVALID\)\n$/) })
     for (const { stderr } of [wrong, token]) expect(stderr).not.toMatch(/wrong-secret|ktn_pat_wrong/)
-    expect(await readdir(join(home, '.config/keyturn/contexts'))).toEqual(['prod.json'])
-    expect(await readFile(join(home, '.config/keyturn/contexts/prod.json'), 'utf8')).toBe(before)
+    expect(await stored()).toEqual(before)
   })
 
   it('wants the base URL of the server, as its metadata has it, and no other', async () => {
@@ -128,14 +124,14 @@ describe('keyturn context', () => {
     expect(code).toBe(0)
     expect(stdout.split('\n').map((line) => line.replace(/ +/g, ' '))).toEqual([
       ' NAME SERVER USER',
-      `* pat ${admin.base_url} personal access token`,
       ` prod ${admin.base_url} ${admin.client_id}`,
+      `* pat ${admin.base_url} personal access token`,
       '',
     ])
     expect(JSON.parse((await keyturn(['context', 'list', '--json'])).stdout)).toEqual({
       contexts: [
-        { name: 'pat', inUse: true, baseUrl: admin.base_url, personalAccessToken: true },
         { name: 'prod', inUse: false, baseUrl: admin.base_url, clientId: admin.client_id },
+        { name: 'pat', inUse: true, baseUrl: admin.base_url, personalAccessToken: true },
       ],
     })
   })
@@ -158,10 +154,9 @@ describe('the server and the caller of a command', () => {
     const spoilt = join(home, 'spoilt.json')
     await writeFile(spoilt, JSON.stringify({ ...admin, client_secret: 'wrong' }))
     await login('--name', 'good')
-    await writeFile(
-      join(home, '.config/keyturn/contexts/spoilt.json'),
-      JSON.stringify({ ...admin, client_secret: 'wrong' }),
-    )
+    const { current, contexts } = await stored()
+    const both = { ...contexts, spoilt: { ...admin, client_secret: 'wrong' } }
+    await writeFile(join(home, '.config/keyturn/contexts.json'), JSON.stringify({ current, contexts: both }))
     const KEYTURN_TOKEN = personalAccessToken
     expect({
       current: await codeOfList([]),

@@ -54,11 +54,13 @@ describe('a server that admits only clients with a certificate', () => {
     const login = ['login', '--credentials', credentials, '--name', 'mtls', '--ca', CA, ...CLIENT]
     expect((await runKeyturnInProcess(login, { HOME: home })).stderr).toBe('')
     expect((await runKeyturnInProcess(['keys', 'list'], { HOME: home })).stderr).toBe('')
-    expect(JSON.parse(await readFile(join(home, '.config/keyturn/contexts/mtls.json'), 'utf8'))).toMatchObject({
-      ca_file: CA,
-      client_cert_file: file('client.cert'),
-      client_key_file: file('client.key'),
-    })
+    expect(JSON.parse(await readFile(join(home, '.config/keyturn/contexts.json'), 'utf8')).contexts.mtls).toMatchObject(
+      {
+        ca_file: CA,
+        client_cert_file: file('client.cert'),
+        client_key_file: file('client.key'),
+      },
+    )
   })
 })
 
@@ -92,9 +94,8 @@ const cannotReach = (url: string, code: string) => `cannot reach ${url} (${code}
 
 describe('the certificate of a server', () => {
   it('of an authority that is not trusted is answered with how to trust it', async () => {
-    const { host } = new URL(admin.base_url)
     const advice = (code: string) =>
-      `${cannotReach(admin.token_endpoint, code)}: no authority that is trusted has signed the certificate of ${host}: ` +
+      `${cannotReach(admin.token_endpoint, code)}: no authority that is trusted has signed its certificate: ` +
       'name the certificate of its authority with --ca or KEYTURN_CA_FILE'
     expect(await run(['keys', 'list', ...CLIENT])).toEqual(refuses(advice('DEPTH_ZERO_SELF_SIGNED_CERT')))
     expect(await run(['keys', 'list', '--ca', file('authority.cert'), ...CLIENT])).toEqual(
@@ -105,21 +106,13 @@ describe('the certificate of a server', () => {
 
 describe('files for TLS', () => {
   it.each<[string, string[], string]>([
-    [
-      'that are missing',
-      ['--ca', '/nowhere/ca.pem'],
-      'cannot read /nowhere/ca.pem (ENOENT): name a PEM file with --ca or',
-    ],
+    ['that are missing', ['--ca', '/nowhere/ca.pem'], 'cannot read /nowhere/ca.pem (ENOENT)'],
     [
       'of two pairs',
       ['--client-cert', CA, '--client-key', file('second.key')],
-      `the private key in ${file('second.key')} does not belong to the certificate in ${CA}`,
+      `cannot use ${CA}, ${file('second.key')} for TLS (ERR_OSSL_X509_KEY_VALUES_MISMATCH): they must be PEM`,
     ],
-    [
-      'with no private key',
-      ['--client-cert', CA, '--client-key', CA],
-      `${CA} has no private key that can be used (ERR_OSSL_`,
-    ],
+    ['with no private key', ['--client-cert', CA, '--client-key', CA], `cannot use ${CA}, ${CA} for TLS (ERR_OSSL_`],
   ])('%s are named', async (_, args, message) => {
     const { code, stderr } = await run(['keys', 'list', ...args])
     expect(code).toBe(1)

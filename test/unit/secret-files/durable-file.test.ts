@@ -1,7 +1,7 @@
 import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { createDurably, removeDrafts, writeDraft } from '../../../src/secret-files/durable-file.ts'
+import { createDurably } from '../../../src/secret-files/durable-file.ts'
 import { removeFolder, temporaryFolder } from '../../support/keyturn.ts'
 import { startWorker } from '../../support/processes.ts'
 
@@ -41,14 +41,9 @@ describe('creating a file durably', () => {
   })
 })
 
-describe('drafts of a process that was killed', () => {
-  it('are removed, and files with other names are not', async () => {
-    await writeDraft(path, 'lost')
-    const { path: other } = await writeDraft(join(folder, 'other.json'), 'kept')
-    const { path: longer } = await writeDraft(`${path}.old`, 'kept')
-    await writeFile(`${path}.conf.new`, 'kept')
-    await removeDrafts(path)
-    const kept = [other, longer, `${path}.conf.new`].map((file) => basename(file))
-    expect((await readdir(folder)).toSorted()).toEqual(kept.toSorted())
-  })
+it('a draft of a process that was killed is replaced', async () => {
+  await writeFile(`${path}.new`, 'lost')
+  await createDurably(path, 'secret')
+  expect(await readFile(path, 'utf8')).toBe('secret')
+  expect(await readdir(folder)).toEqual(['secret.json'])
 })
