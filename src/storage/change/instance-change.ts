@@ -47,10 +47,6 @@ export interface Changed<Decision> {
   readonly after: Revision
 }
 
-/** What the domain returned or threw. A value, so that its errors are not mistaken for those of the database. */
-type Ruling<T> = { readonly kind: 'decided'; readonly value: T } | Refusal
-type Refusal = { readonly kind: 'refused'; readonly error: unknown }
-
 /**
  * Makes a change.
  * @param entry The authority, and the audit event that is written if anything changed. Null for an observation, such as a date: it has no caller,
@@ -68,10 +64,9 @@ export async function changeInstance<Before, Decision extends Decided>(
   if (authority?.kind === 'user' && authority.reach.kind === 'limited' && change.decidesReach) {
     // Refuses before the lock what would be refused under it. Every user has a right over itself, and must not delay the changes of others with
     // requests that are refused. The right and what it is about are those of one moment.
-    const ruling = await readSnapshot(database.db, (trx) => decideOn(trx, entry, change))
-    if (ruling.kind === 'refused') throw ruling.error
+    await readSnapshot(database.db, (trx) => decideOn(trx, entry, change))
   }
-  const attempt = async (): Promise<Ruling<Changed<Decision>>> => {
+  const attempt = async (): Promise<Changed<Decision>> => {
     let isChange = false
     try {
       return await database.changes
@@ -79,28 +74,22 @@ export async function changeInstance<Before, Decision extends Decided>(
         .setIsolationLevel('read committed')
         .execute(async (trx) => {
           const { revision } = await lockInstance(trx)
-          const ruling = await decideOn(trx, entry, change)
-          // Nothing has been written, so there is nothing to roll back.
-          if (ruling.kind === 'refused') return ruling
-          const { before, decision, at } = ruling.value
+          const { before, decision, at } = await decideOn(trx, entry, change)
           const { events = [{}], changedUsers: users = ANY_USER } = decision
-          if (!(await change.write(trx, before, decision)))
-            return { kind: 'decided', value: { decision, before: revision, after: revision } }
+          if (!(await change.write(trx, before, decision))) return { decision, before: revision, after: revision }
           if (entry !== null) {
             const entries = events.map((event) => ({ ...entry, ...event }))
             await insertAuditEvents(trx, entries, { at })
           }
           const after = await bumpVersion(trx, database, { at, users })
           isChange = true
-          return { kind: 'decided', value: { decision, before: revision, after } }
+          return { decision, before: revision, after }
         })
     } catch (error) {
       throw isChange && entry !== null ? toCommitError(error) : error
     }
   }
-  const ruling = await usingStorageWithRetries(attempt, { lockWaitMillis: database.lockWaitMillis })
-  if (ruling.kind === 'refused') throw ruling.error
-  return ruling.value
+  return await usingStorageWithRetries(attempt, { lockWaitMillis: database.lockWaitMillis })
 }
 
 /** The same, for what its decision results in. */
@@ -112,35 +101,22 @@ export async function changeForResult<Before, Decision extends Decided & { reado
   return (await changeInstance(database, entry, change)).decision.result
 }
 
-/** What the domain rules on what the transaction sees. Under the lock it stays so, and no change can take the right away. */
+/** What the domain decides on what the transaction sees. Under the lock it stays so, and no change can take the right away. */
 async function decideOn<Before, Decision extends Decided>(
   trx: Transaction<Tables>,
   entry: ChangeEntry | null,
   change: Change<Before, Decision>,
-): Promise<Ruling<{ readonly before: Before; readonly decision: Decision; readonly at: Date }>> {
+): Promise<{ readonly before: Before; readonly decision: Decision; readonly at: Date }> {
   const moment = await readChangeMoment(trx)
   const authority = entry?.authority
   let right: ChangeRight | undefined
   if (authority?.kind === 'user') {
     // Expiry is compared with the clock, as that of tokens is, and not with the date of the change, which may be ahead.
     const facts = { ...(await readAuthority(trx, authority)), now: moment.clock }
-    const ruling = rule(() => {
-      const { user: holder } = assertAuthorized(authority, facts)
-      const right = { holder, permission: authority.permission }
-      if (!change.decidesReach) assertOverInstance(right)
-      return right
-    })
-    if (ruling.kind === 'refused') return ruling
-    right = ruling.value
+    const { user: holder } = assertAuthorized(authority, facts)
+    right = { holder, permission: authority.permission }
+    if (!change.decidesReach) assertOverInstance(right)
   }
   const before = await change.read(trx)
-  return rule(() => ({ before, decision: change.decide(before, moment, right), at: moment.date }))
-}
-
-function rule<T>(decide: () => T): Ruling<T> {
-  try {
-    return { kind: 'decided', value: decide() }
-  } catch (error) {
-    return { kind: 'refused', error }
-  }
+  return { before, decision: change.decide(before, moment, right), at: moment.date }
 }

@@ -45,41 +45,26 @@ export function createInstanceInitializer(database: Database): InstanceInitializ
       return done
     },
 
-    initialise: async (content, beforeCommit) => {
-      let refusal: { readonly error: unknown } | undefined
-      const refusing = async (): Promise<void> => {
-        try {
-          await beforeCommit()
-        } catch (error) {
-          refusal = { error }
-          throw error
-        }
-      }
-      try {
-        // Without retries: `beforeCommit` has effects outside the database.
-        return await usingStorage(() =>
-          db
-            .transaction()
-            .setIsolationLevel('read committed')
-            .execute(async (trx) => {
-              if ((await lockInstance(trx)).initialised) return false
-              const now = await readChangeTime(trx)
-              const { issuer } = content
-              await trx.updateTable('instance').set({ issuer }).where('id', '=', 1).execute()
-              const resources = await writeEverything(trx, { ...content, now })
-              const events = ['instance', ...resources].map((resource) => ({ ...BOOTSTRAP, resource }))
-              await insertAuditEvents(trx, events, { at: now })
-              await bumpVersion(trx, database, { at: now, users: ANY_USER })
-              await allowForFile(trx)
-              await refusing()
-              return true
-            }),
-        )
-      } catch (error) {
-        // The original error: it may look like one of the database, or be hidden by one of the rollback.
-        throw refusal === undefined ? error : refusal.error
-      }
-    },
+    // Without retries: `beforeCommit` has effects outside the database.
+    initialise: (content, beforeCommit) =>
+      usingStorage(() =>
+        db
+          .transaction()
+          .setIsolationLevel('read committed')
+          .execute(async (trx) => {
+            if ((await lockInstance(trx)).initialised) return false
+            const now = await readChangeTime(trx)
+            const { issuer } = content
+            await trx.updateTable('instance').set({ issuer }).where('id', '=', 1).execute()
+            const resources = await writeEverything(trx, { ...content, now })
+            const events = ['instance', ...resources].map((resource) => ({ ...BOOTSTRAP, resource }))
+            await insertAuditEvents(trx, events, { at: now })
+            await bumpVersion(trx, database, { at: now, users: ANY_USER })
+            await allowForFile(trx)
+            await beforeCommit()
+            return true
+          }),
+      ),
   }
 }
 

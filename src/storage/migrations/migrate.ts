@@ -13,7 +13,12 @@ import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import { messageOf } from '../../domain/errors.ts'
 import type { Database } from '../postgres/database.ts'
 import { assertPrimary } from '../postgres/server-state.ts'
-import { errorCodeOf, INSUFFICIENT_PRIVILEGE, usingStorageWithRetries } from '../postgres/storage-errors.ts'
+import {
+  errorCodeOf,
+  INSUFFICIENT_PRIVILEGE,
+  isUnavailable,
+  usingStorageWithRetries,
+} from '../postgres/storage-errors.ts'
 import { assertKnownSchema } from '../schema/schema-major.ts'
 import type { Tables } from '../schema/tables.ts'
 import { initialSchema } from './0001-initial-schema.ts'
@@ -103,22 +108,11 @@ async function runMissing(trx: Transaction<Tables>): Promise<readonly string[]> 
     try {
       for (const statement of MIGRATIONS[name] ?? []) await statement.execute(trx)
     } catch (error) {
-      throw new MigrationFailure(name, error)
+      throw isUnavailable(error) ? error : new Error(`migration ${name} failed: ${messageOf(error)}`, { cause: error })
     }
     await trx.insertInto('migrations').values({ name }).execute()
   }
   return missing
-}
-
-/** Names the migration, and keeps the code of the database's error, which distinguishes it from a lost connection. */
-class MigrationFailure extends Error {
-  override readonly name = 'MigrationFailure'
-  readonly code: string
-
-  constructor(migrationName: string, cause: unknown) {
-    super(`migration ${migrationName} failed: ${messageOf(cause)}`, { cause })
-    this.code = errorCodeOf(cause)
-  }
 }
 
 /** The record of the migrations that have been run. */

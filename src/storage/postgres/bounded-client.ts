@@ -8,6 +8,7 @@
  */
 import type { PostgresPoolClient } from 'kysely'
 import type pg from 'pg'
+import { errorCodeOf, fromDriver } from './storage-errors.ts'
 
 /** The timeouts of a transaction on the server, in milliseconds. */
 export interface TransactionLimits {
@@ -38,7 +39,6 @@ export interface ClientEvents {
 }
 
 const BEGINS = /^(begin|start transaction)\b/
-const ENDS = /^(commit|rollback)$/
 
 /** The first version of PostgreSQL with `transaction_timeout`. */
 const TRANSACTION_TIMEOUT_SINCE = 170_000
@@ -54,7 +54,6 @@ export function boundClient(
 ): PostgresPoolClient {
   const settings = settingsOf(limits)
   let timeoutError: unknown
-  let commitError: unknown
   let broken = false
 
   const run = async (text: string, parameters: readonly unknown[] = []): Promise<unknown> => {
@@ -63,16 +62,23 @@ export function boundClient(
     if (timeoutError !== undefined) throw timeoutError
     try {
       return await client.query(text, [...parameters])
-    } catch (error) {
+    } catch (thrown) {
+      const error = fromDriver(thrown)
       if (isResponseTimeout(error)) timeoutError = error
-      if (text === 'commit') commitError = error
-      if (error instanceof Error && 'code' in error && error.code === READ_ONLY_STATE) {
+      if (errorCodeOf(error) === READ_ONLY_STATE) {
         broken = true
         events.onReadOnly()
       }
-      // Kysely rolls back after a failed commit and throws the error of that instead, which does not say that the commit is uncertain.
-      throw text === 'rollback' ? (commitError ?? error) : error
+      throw error
     }
+  }
+
+  /** Does not fail, so that what it is rolled back for is what the caller gets. */
+  const rollBack = async (): Promise<unknown> => {
+    await run('rollback').catch(() => {
+      broken = true
+    })
+    return { command: 'ROLLBACK' }
   }
 
   // Several statements in one message cost one round trip, like one.
@@ -93,16 +99,15 @@ export function boundClient(
       await run('commit')
       return result
     } catch (error) {
-      await run('rollback').catch(() => {
-        broken = true
-      })
+      await rollBack()
       throw error
     }
   }
 
   const query = (text: string, parameters: readonly unknown[]): Promise<unknown> => {
+    if (text === 'rollback') return rollBack()
     if (BEGINS.test(text)) return begin(text)
-    if (client.getTransactionStatus() === 'I' && !ENDS.test(text)) return runAlone(text, parameters)
+    if (client.getTransactionStatus() === 'I' && text !== 'commit') return runAlone(text, parameters)
     return run(text, parameters)
   }
   return {

@@ -10,7 +10,7 @@ import pg from 'pg'
 import type { Log } from '../../domain/ports/runtime.ts'
 import { boundClient, type LockingLimits } from './bounded-client.ts'
 import { SoftEviction } from './soft-eviction.ts'
-import { toConnectionFailure } from './storage-errors.ts'
+import { fromDriver } from './storage-errors.ts'
 
 export interface PostgresOptions {
   readonly url: string
@@ -154,7 +154,7 @@ function createPool({ url, log }: PostgresOptions, eviction: SoftEviction, limit
   const connect = async (): Promise<pg.PoolClient> => {
     for (;;) {
       const client = await pool.connect().catch((error: unknown) => {
-        throw toConnectionFailure(error)
+        throw fromDriver(error)
       })
       if (!eviction.isEvicted(client)) return client
       client.release(true)

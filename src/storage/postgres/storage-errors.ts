@@ -4,7 +4,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { NoResultError } from 'kysely'
-import { DomainError, isOutage, StorageRefusal } from '../../domain/errors.ts'
+import pg from 'pg'
+import { DomainError, isOutage, messageOf, StorageRefusal } from '../../domain/errors.ts'
 import { backoffMillis } from '../../domain/time.ts'
 import { NewerSchema } from '../schema/schema-major.ts'
 
@@ -68,30 +69,30 @@ const UNKNOWN_OUTCOME_STATES = ['40003', '08']
 const OUTCOME_UNKNOWN =
   'the database did not confirm the change: it may be stored or not, so look whether it was made before you repeat it'
 
-/** Of errors of the system: of the socket, or of looking the host up. Those of Node.js itself begin with `ERR_`. */
+/** Codes of the system: of the socket, or of looking the host up. Others are of Node.js or OpenSSL. */
 const SYSTEM_CODE = /^E(AI_)?[A-Z]+$/
 
-/** Errors that pg, its pool and Kysely throw without a code. */
-const MESSAGES = [
-  /^Connection terminated/,
-  /^timeout e(xpired|xceeded when trying to connect)$/,
-  /^Query read timeout$/,
-  /^Client was closed and is not queryable$/,
-  /^Postgres connection has been discarded$/,
-  /^Cannot use a pool after calling end on the pool$/,
-  /^driver has already been destroyed$/,
-]
+/** What pg says without a code about a connection that ended, or a server that did not answer in time. */
+const MAY_PASS = /^(Connection terminated|timeout e(xpired|xceeded)|Query read timeout)/
 
-/** No connection could be made, for a reason that is not among those above: a certificate that is not trusted. */
-class NotConnected extends Error {}
+/** What Kysely says after the end of its pool. */
+const DESTROYED = 'driver has already been destroyed'
 
-/**
- * The error of an attempt to connect. Whatever it is, the database is unavailable for as long as it lasts; but nothing is repeated at the
- * start for a reason that only an operator can remove (`isTransient`).
- */
-export function toConnectionFailure(error: unknown): unknown {
-  const isUnderstood = isUnavailable(error) || isSqlState(errorCodeOf(error))
-  return isUnderstood ? error : new NotConnected(messageOf(error), { cause: error })
+/** The connection could not be made, or was lost. If all addresses of a host fail, the error has only a code. */
+export class ConnectionFailure extends Error {
+  /** Of the system, of Node.js or of OpenSSL; empty if there is none. */
+  readonly code: string
+
+  constructor(cause: unknown) {
+    const { code = '' } = cause as NodeJS.ErrnoException
+    super(messageOf(cause) || code, { cause })
+    this.code = code
+  }
+}
+
+/** What was thrown by pg: an error of the server as it is, and everything else as a failure of the connection. */
+export function fromDriver(error: unknown): unknown {
+  return error instanceof pg.DatabaseError ? error : new ConnectionFailure(error)
 }
 
 /**
@@ -138,31 +139,29 @@ export async function usingStorageWithRetries<T>(
  * rolled back. Only an error response to COMMIT proves that; an error that ends the session does not.
  */
 export function toCommitError(error: unknown): unknown {
-  const { code, severity } = factsOf(error)
-  const isUndone = severity === 'ERROR' && !UNKNOWN_OUTCOME_STATES.some((state) => code.startsWith(state))
+  const code = errorCodeOf(error)
+  const isError = error instanceof pg.DatabaseError && error.severity === 'ERROR'
+  const isUndone = isError && !UNKNOWN_OUTCOME_STATES.some((state) => code.startsWith(state))
   return isUndone ? error : new DomainError('change_outcome_unknown', OUTCOME_UNKNOWN, { cause: error })
 }
 
-/** Whether an error may pass by itself, without an operator. */
+/** Whether an error may pass by itself, without an operator, unlike a certificate that is not trusted. */
 export function isTransient(error: unknown): boolean {
-  if (!isOutage(error) || error instanceof NewerSchema || error.cause instanceof NotConnected) return false
-  return meaningOfRefusal(error.cause) === undefined
+  if (!isOutage(error) || error instanceof NewerSchema) return false
+  const { cause } = error
+  if (!(cause instanceof ConnectionFailure)) return meaningOfRefusal(cause) === undefined
+  return cause.code === '' ? MAY_PASS.test(cause.message) : SYSTEM_CODE.test(cause.code)
 }
 
-/** The message of the database or the system, for a log. If all addresses of a host fail, the error has only a code. */
+/** The message of the database or the system, for a log. */
 export function whyUnavailable(error: Error): string {
   return messageOf(error.cause ?? error)
-}
-
-function messageOf(error: unknown): string {
-  const { code, message } = factsOf(error)
-  return message === '' ? code : message
 }
 
 /** The meaning of a refusal of the database, without data, for every caller. Undefined if the error is no refusal. */
 export function meaningOfRefusal(error: unknown): string | undefined {
   const code = errorCodeOf(error)
-  const state = isSqlState(code) ? Object.keys(REFUSALS).find((beginning) => code.startsWith(beginning)) : undefined
+  const state = Object.keys(REFUSALS).find((beginning) => code.startsWith(beginning))
   return state === undefined ? undefined : `${REFUSALS[state]} (SQLSTATE ${code})`
 }
 
@@ -172,37 +171,23 @@ function storageUnavailable(cause: unknown): DomainError {
   return new DomainError('storage_unavailable', 'the database is not available', { cause })
 }
 
-function isUnavailable(error: unknown): boolean {
-  const { code, message } = factsOf(error)
-  if (error instanceof NoResultError || error instanceof NotConnected) return true
-  if (SYSTEM_CODE.test(code) || isRolledBack(error) || meaningOfRefusal(error) !== undefined) return true
-  if (isSqlState(code)) return UNAVAILABLE_STATES.some((state) => code.startsWith(state))
-  return MESSAGES.some((pattern) => pattern.test(message))
+/** Whether the database is unavailable or refuses, in an error that `usingStorage` has not seen. */
+export function isUnavailable(error: unknown): boolean {
+  if (error instanceof NoResultError || error instanceof ConnectionFailure) return true
+  if (isRolledBack(error) || meaningOfRefusal(error) !== undefined) return true
+  const code = errorCodeOf(error)
+  return UNAVAILABLE_STATES.some((state) => code.startsWith(state)) || messageOf(error) === DESTROYED
 }
 
 function isRolledBack(error: unknown): boolean {
-  const { code, message } = factsOf(error)
-  return ROLLED_BACK_STATES.includes(code) || message === NOT_SENT
+  return ROLLED_BACK_STATES.includes(errorCodeOf(error)) || messageOf(error) === NOT_SENT
 }
 
 function isLockTimeout(error: unknown): boolean {
   return errorCodeOf(error) === LOCK_TIMEOUT_STATE
 }
 
-function isSqlState(code: string): boolean {
-  return /^[0-9A-Z]{5}$/.test(code)
-}
-
-/** The SQLSTATE of an error of the database, or the code of one of the system; empty if it has none. */
+/** The SQLSTATE of an error of the server; empty for any other error. */
 export function errorCodeOf(error: unknown): string {
-  return factsOf(error).code
-}
-
-/** Members of an error, each empty if it is missing. */
-function factsOf(error: unknown): { readonly code: string; readonly severity: string; readonly message: string } {
-  if (typeof error !== 'object' || error === null) return { code: '', severity: '', message: '' }
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
-  const severity = 'severity' in error && typeof error.severity === 'string' ? error.severity : ''
-  const message = 'message' in error && typeof error.message === 'string' ? error.message : ''
-  return { code, severity, message }
+  return error instanceof pg.DatabaseError ? (error.code ?? '') : ''
 }
