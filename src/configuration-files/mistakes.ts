@@ -42,13 +42,8 @@ export function inOrderOf(
   )
 }
 
-/** The place as it begins a line of a compiler. */
-export function formatPlace({ file, line, column }: Place): string {
-  return `${file}:${line}:${column}`
-}
-
 /** Names come from files, and may have line breaks. */
 function lineOf({ file, line = 1, column = 1, field, message }: FileMistake): string {
-  const place = file === undefined ? [] : [formatPlace({ file, line, column })]
+  const place = file === undefined ? [] : [`${file}:${line}:${column}`]
   return printable([...place, ...(field === '' ? [] : [field]), message].join(': '))
 }

@@ -8,48 +8,108 @@
 import type { ConfiguredUser } from '../../../gen/iam/config/v2/plan_pb.js'
 import type { ClientSecret } from '../../../gen/iam/user/v2/service_user_pb.js'
 import { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
-import type { SecretRequest } from '../../configuration-files/configuration.ts'
-import { ConfigurationMistakes, type FileMistake } from '../../configuration-files/mistakes.ts'
+import type { FileConfiguration, SecretRequest } from '../../configuration-files/configuration.ts'
+import { ConfigurationMistakes } from '../../configuration-files/mistakes.ts'
 import type { Api } from '../api.ts'
 import { describeFailure } from '../failure.ts'
 import type { Io } from '../io.ts'
 import { type Endpoints, endpointsOf, generateInto, secretTarget } from '../secret-targets.ts'
 import { isPast } from '../times.ts'
 
-const { method: Methods } = ServiceUserService
+const STATES = ['handed over', 'not known whether handed over', 'not handed over'] as const
 
-/** What an apply would hand over, and what a person should know. */
-export interface PlannedSecrets {
-  readonly due: readonly SecretRequest[]
-  readonly warnings: readonly string[]
+export type HandedOver = Pick<SecretRequest, 'project' | 'name' | 'into'> & {
+  readonly clientId: string
+  readonly secretId: string
 }
 
-/** Asks the server for the secrets of the users that shall have one. */
-export async function planSecrets(
-  io: Io,
-  api: Api,
-  { requests, users }: { readonly requests: readonly SecretRequest[]; readonly users: readonly ConfiguredUser[] },
-): Promise<PlannedSecrets> {
-  const due: SecretRequest[] = []
-  const warnings: string[] = []
-  const stateOf = async ({ into }: SecretRequest, live: readonly ClientSecret[]) => {
+export class SecretHandOver {
+  readonly due: SecretRequest[] = []
+  /** What a person should know. */
+  readonly warnings: string[] = []
+  readonly handedOver: HandedOver[] = []
+  readonly failures: string[] = []
+  readonly #states = new Map<string, (typeof STATES)[number]>()
+  readonly #io: Io
+  readonly #api: Api
+  #endpoints: Endpoints = { base_url: '', token_endpoint: '' }
+
+  constructor(io: Io, api: Api) {
+    this.#io = io
+    this.#api = api
+  }
+
+  /** Asks the server for the secrets of the users that shall have one. */
+  async plan(requests: readonly SecretRequest[], users: readonly ConfiguredUser[]): Promise<void> {
+    const { listClientSecrets } = ServiceUserService.method
+    for (const request of requests) {
+      const userId = idOf(request, users)
+      const all = userId === '' ? [] : await this.#api.all(listClientSecrets, 'secrets', { userId })
+      const live = all.filter(isLive)
+      const state = await this.#stateOf(request, live)
+      if (state === 'empty') this.due.push(request)
+      if (live.length > 0 && state !== 'taken') this.warnings.push(unusedWarning(request, live, state))
+    }
+  }
+
+  async #stateOf({ into }: SecretRequest, live: readonly ClientSecret[]): Promise<'empty' | 'taken' | 'unknown'> {
     if (live.length === 0) return 'empty'
     if (live.some(({ lastUseDate }) => lastUseDate !== undefined)) return 'taken'
-    return await secretTarget(io, into)
+    return await secretTarget(this.#io, into)
       .look()
       .catch((error: unknown) => {
-        warnings.push(`cannot look at ${into}: ${describeFailure(error)}`)
+        this.warnings.push(`cannot look at ${into}: ${describeFailure(error)}`)
         return 'unknown' as const
       })
   }
-  for (const request of requests) {
-    const userId = idOf(request, users)
-    const live = userId === '' ? [] : (await api.all(Methods.listClientSecrets, 'secrets', { userId })).filter(isLive)
-    const state = await stateOf(request, live)
-    if (state === 'empty') due.push(request)
-    if (live.length > 0 && state !== 'taken') warnings.push(unusedWarning(request, live, state))
+
+  /** Before anything is changed. @throws {ConfigurationMistakes} if a target has something already, or cannot be used. */
+  async prepare({ located }: Pick<FileConfiguration, 'located'>): Promise<void> {
+    const mistakes: { readonly path: string; readonly message: string }[] = []
+    for (const { into, path } of this.due) {
+      const refusal = await secretTarget(this.#io, into)
+        .look()
+        .then((state) =>
+          state === 'taken' ? 'there is something already, which is not replaced: remove it to get a new secret' : '',
+        )
+        .catch(describeFailure)
+      if (refusal !== '') mistakes.push({ path, message: `${into}: ${refusal}` })
+    }
+    if (mistakes.length > 0) throw new ConfigurationMistakes(located(mistakes))
+    if (this.due.length > 0) this.#endpoints = await endpointsOf(this.#api.target)
   }
-  return { due, warnings }
+
+  /** Hands all secrets over, one after the other. One that fails does not keep back the others. @param signal Keeps back those that are left. */
+  async run(users: readonly ConfiguredUser[], signal: AbortSignal): Promise<void> {
+    for (const request of this.due) this.#states.set(userOf(request), 'not handed over')
+    for (const request of this.due) {
+      const { project, name, into } = request
+      const user = userOf(request)
+      signal.throwIfAborted()
+      this.#states.set(user, 'not known whether handed over')
+      try {
+        const asked = { request: { userId: idOf(request, users) }, endpoints: this.#endpoints }
+        const { clientId, secret } = await generateInto(secretTarget(this.#io, into), this.#api, asked)
+        this.#states.set(user, 'handed over')
+        this.handedOver.push({ project, name, into, clientId, secretId: secret?.secretId ?? '' })
+      } catch (error) {
+        this.#states.set(user, 'not handed over')
+        this.failures.push(`no client secret of ${user} was handed over into ${into}: ${describeFailure(error)}`)
+      }
+    }
+  }
+
+  /** What is known of them when that is interrupted. Empty: there are none. */
+  describe(): string {
+    const users = Map.groupBy(this.#states.keys(), (user) => this.#states.get(user))
+    const lists = STATES.flatMap((state) => {
+      const those = users.get(state)
+      return those === undefined ? [] : [`${state}: ${those.join(', ')}`]
+    })
+    if (lists.length === 0) return ''
+    const isDone = users.get('handed over')?.length === this.#states.size
+    return `; client secrets ${lists.join('; ')}${isDone ? '' : '. Apply it again for those that are missing'}`
+  }
 }
 
 function isLive({ deactivationDate, expirationDate }: ClientSecret): boolean {
@@ -64,72 +124,6 @@ function unusedWarning(request: SecretRequest, live: readonly ClientSecret[], st
         `It gets another one; delete this one with "keyturn secrets delete": ${ids}`
     : `${unused}, and whether it was handed over cannot be known. ` +
         `If it was not, delete it with "keyturn secrets delete" and apply again: ${ids}`
-}
-
-/**
- * Looks at all targets before anything is changed.
- *
- * @returns Where the server is.
- * @throws {ConfigurationMistakes} if one has something already, or cannot be used.
- */
-export async function prepareHandOver(io: Io, api: Api, due: readonly SecretRequest[]): Promise<Endpoints> {
-  const mistakes: FileMistake[] = []
-  for (const { into, place } of due) {
-    const refusal = await secretTarget(io, into)
-      .look()
-      .then((state) =>
-        state === 'taken' ? 'there is something already, which is not replaced: remove it to get a new secret' : '',
-      )
-      .catch(describeFailure)
-    if (refusal !== '') mistakes.push({ ...place, field: 'generateSecret.into', message: `${into}: ${refusal}` })
-  }
-  if (mistakes.length > 0) throw new ConfigurationMistakes(mistakes)
-  return due.length === 0 ? { base_url: '', token_endpoint: '' } : await endpointsOf(api.target)
-}
-
-export type SecretState = 'handed over' | 'not known whether handed over' | 'not handed over'
-
-export type HandedOver = Pick<SecretRequest, 'project' | 'name' | 'into'> & {
-  readonly clientId: string
-  readonly secretId: string
-}
-
-/** Hands all secrets over. One that fails does not keep back the others: `failures` has why. @param signal Keeps back those that are left. */
-export async function handOverSecrets(
-  io: Io,
-  api: Api,
-  {
-    due,
-    endpoints,
-    users,
-    states,
-    signal,
-  }: {
-    readonly due: readonly SecretRequest[]
-    readonly endpoints: Endpoints
-    readonly users: readonly ConfiguredUser[]
-    readonly states: Map<string, SecretState>
-    readonly signal: AbortSignal
-  },
-): Promise<{ readonly handedOver: readonly HandedOver[]; readonly failures: readonly string[] }> {
-  const handedOver: HandedOver[] = []
-  const failures: string[] = []
-  for (const request of due) {
-    const { project, name, into } = request
-    const user = userOf(request)
-    signal.throwIfAborted()
-    states.set(user, 'not known whether handed over')
-    try {
-      const asked = { userId: idOf(request, users) }
-      const { clientId, secret } = await generateInto(secretTarget(io, into), api, { request: asked, endpoints })
-      states.set(user, 'handed over')
-      handedOver.push({ project, name, into, clientId, secretId: secret?.secretId ?? '' })
-    } catch (error) {
-      states.set(user, 'not handed over')
-      failures.push(`no client secret of ${user} was handed over into ${into}: ${describeFailure(error)}`)
-    }
-  }
-  return { handedOver, failures }
 }
 
 export function userOf({ project, name }: Pick<SecretRequest, 'project' | 'name'>): string {

@@ -24,7 +24,7 @@ import { DIFFERENT, EndWith } from '../exit.ts'
 import type { Io } from '../io.ts'
 import { option, type RemoteOptions, UsageError, withRemoteOptions } from '../options.ts'
 import { painter, printResult, printWarnings } from '../output.ts'
-import { planSecrets, userOf } from './client-secrets.ts'
+import { SecretHandOver, userOf } from './client-secrets.ts'
 
 export interface FileOptions extends RemoteOptions {
   readonly file?: readonly string[]
@@ -95,9 +95,10 @@ export async function planOf(io: Io, options: FileOptions) {
   const request = { configuration: files.configuration, label, prune, takeOver }
   const { plan, mistakes } = await api.call(ConfigService.method.planConfiguration, request)
   if (plan === undefined) throw new ConfigurationMistakes(files.located(mistakes))
-  const secrets = await planSecrets(io, api, { requests: files.secrets, users: plan.serviceUsers })
+  const secrets = new SecretHandOver(io, api)
+  await secrets.plan(files.secrets, plan.serviceUsers)
   printWarnings(io, secrets.warnings)
-  return { api, request, plan, secrets }
+  return { files, api, request, plan, secrets }
 }
 
 /** Whether an instance is not yet as its configuration says. */
@@ -168,21 +169,17 @@ function resources({ length }: readonly string[], isAll: boolean): string {
   return `${length}${isAll ? '' : ' other'} ${length === 1 ? 'resource' : 'resources'}`
 }
 
+const KINDS: Readonly<Record<number, string>> = {
+  [ResourceKind.PROJECT]: 'project ',
+  [ResourceKind.SERVICE_USER]: 'service user ',
+  [ResourceKind.TRUSTED_ISSUER]: 'trusted issuer ',
+  [ResourceKind.ROTATION_POLICY]: 'rotation policy',
+}
+
 /** The name of a resource in words. */
 function nameOf(resource: ResourceName | undefined): string {
-  const { kind, project = '', name = '' } = resource ?? {}
-  switch (kind) {
-    case ResourceKind.PROJECT:
-      return `project ${printable(name)}`
-    case ResourceKind.SERVICE_USER:
-      return `service user ${printable(name)}@${project}`
-    case ResourceKind.TRUSTED_ISSUER:
-      return `trusted issuer ${printable(name)}`
-    case ResourceKind.ROTATION_POLICY:
-      return 'rotation policy'
-    default:
-      return `${printable(name)} (of a kind that this version of Keyturn does not know)`
-  }
+  const { kind = 0, project = '', name = '' } = resource ?? {}
+  return `${KINDS[kind] ?? 'resource '}${printable(name)}${project === '' ? '' : `@${project}`}`
 }
 
 function changeLines({ action, resource, fields, otherUsers }: PlannedChange, signs: Signs): string[] {

@@ -163,12 +163,12 @@ interface WantedCredential {
 /** Takes away what is not wanted, and adds what is missing. What has expired is left alone until another one of its kind is added. */
 function planCredentials(
   before: ServiceUser,
-  wanted: readonly WantedCredential[],
+  wanted: Iterable<WantedCredential>,
   names: Names,
   { mistakes, options }: Planning,
 ): ServiceUser {
   const { moment, newId } = options
-  const wants = new Map(wanted.map((want) => [credentialInWords(want.facts, names), want]))
+  const wants = new Map([...wanted].map((want) => [credentialInWords(want.facts, names), want]))
   const had = before.credentials.filter(isConfigured).map((credential) => {
     return { credential, words: credentialInWords(credential, names) }
   })
@@ -192,31 +192,25 @@ function isConfigured(credential: UserCredential): credential is UserCredential 
 }
 
 /** As a configuration has them, but for those with a mistake. */
-function wantedCredentials(
+function* wantedCredentials(
   { wanted, path }: WantedUser,
   issuers: Surroundings['issuers'],
   { configuration, mistakes }: Planning,
-): readonly WantedCredential[] {
-  const keys = wanted.publicKeys.map((key, index) => ({
-    path: `${path}.publicKeys[${index}]`,
-    facts: key === null ? undefined : ({ kind: 'user_key', ...key } as const),
-  }))
-  const identities = wanted.federatedIdentities.map(({ issuer, ...identity }, index) => {
+): Iterable<WantedCredential> {
+  for (const [index, key] of wanted.publicKeys.entries())
+    if (key !== null) yield { path: `${path}.publicKeys[${index}]`, facts: { kind: 'user_key', ...key } }
+  for (const [index, { issuer, ...identity }] of wanted.federatedIdentities.entries()) {
     const place = `${path}.federatedIdentities[${index}]`
     const issuerId = issuers.get(issuer)?.issuerId
+    if (issuerId !== undefined)
+      yield { path: place, facts: { kind: 'federated_identity', issuerId, ...identity, expiresAt: null } }
     // What a rule refused is a mistake already.
-    if (issuerId === undefined && !configuration.trustedIssuers.some((each) => each.issuer === issuer))
+    else if (!configuration.trustedIssuers.some((each) => each.issuer === issuer))
       mistakes.add(`${place}.issuer`, 'trusted_issuer_not_found', `${issuer} is no trusted issuer`)
-    const facts = { kind: 'federated_identity', issuerId: issuerId ?? '', ...identity, expiresAt: null } as const
-    return { path: place, facts: issuerId === undefined ? undefined : facts }
-  })
-  const certificates = wanted.clientCertificates.map(({ match, value: text, expiresAt }, index) => {
+  }
+  for (const [index, { match, value: text, expiresAt }] of wanted.clientCertificates.entries()) {
     const place = `${path}.clientCertificates[${index}]`
     const value = mistakes.checked(place, () => parseCertificateValue(match, text))
-    const facts = { kind: 'client_certificate', match, value: value ?? '', expiresAt } as const
-    return { path: place, facts: value === undefined ? undefined : facts }
-  })
-  return [...keys, ...identities, ...certificates].flatMap(({ path: place, facts }) =>
-    facts === undefined ? [] : [{ path: place, facts }],
-  )
+    if (value !== undefined) yield { path: place, facts: { kind: 'client_certificate', match, value, expiresAt } }
+  }
 }

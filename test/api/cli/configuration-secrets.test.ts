@@ -93,7 +93,7 @@ describe('a client secret into a file', () => {
       code: 1,
       stderr:
         'keyturn: the configuration has a mistake, and nothing was changed\n' +
-        `${path}:7:13: generateSecret.into: file://${target}: there is something already, which is not replaced: remove it to get a new secret\n`,
+        `${path}:7:13: serviceUsers[0].generateSecret.into: file://${target}: there is something already, which is not replaced: remove it to get a new secret\n`,
     })
     expect(await readFile(target, 'utf8')).toBe('mine')
     expect(await terminal.lines('users', 'list')).not.toContainEqual(expect.stringContaining(`${user} `))
