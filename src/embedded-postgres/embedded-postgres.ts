@@ -9,10 +9,10 @@ import { LogThrottle } from '../domain/log-throttle.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { backoffMillis } from '../domain/time.ts'
 import { lockDataDirectory } from './data-directory.ts'
-import { DATABASE_FOLDER, type Makers, prepareDatabaseFolder } from './database-folder.ts'
+import { DATABASE_FOLDER, prepareDatabaseFolder } from './database-folder.ts'
 import { markerOf, stopOrphans } from './orphans.ts'
 import { findPrograms, programCache, reachablePrograms } from './programs.ts'
-import { type ServerProcess, startServerProcess } from './server-process.ts'
+import { type ServerOptions, type ServerProcess, startServerProcess } from './server-process.ts'
 import { serverUser } from './server-user.ts'
 
 /** The backoff before a restart, in milliseconds. */
@@ -41,19 +41,23 @@ export interface EmbeddedPostgres {
  *
  * @throws {Error} that names the folder and says what to do. Nothing runs then, and the data directory is free.
  */
-export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-  const { dataDir, signal } = options
+export async function startEmbeddedPostgres({
+  dataDir,
+  connections,
+  log,
+  signal,
+}: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const lock = await lockDataDirectory(dataDir)
   try {
     const user = await serverUser(join(dataDir, DATABASE_FOLDER))
     const programs = await reachablePrograms(await findPrograms(), user, programCache(dataDir))
     const folder = await prepareDatabaseFolder(dataDir, { programs, user }, signal)
-    const supervisor = new Supervisor(folder, { programs, user }, options)
-    await supervisor.start()
+    const server = { folder, programs, user, connections, log, throttle: new LogThrottle() }
+    const stopServer = await superviseServer(server, signal)
     return {
       folder,
       stop: async () => {
-        await supervisor.stop()
+        await stopServer()
         lock.release()
       },
     }
@@ -64,47 +68,25 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   }
 }
 
-class Supervisor {
-  readonly #folder: string
-  readonly #makers: Makers
-  readonly #options: EmbeddedPostgresOptions
-  readonly #throttle = new LogThrottle()
-  readonly #stopping = new AbortController()
-  #server: ServerProcess | undefined
-  #running: Promise<void> = Promise.resolve()
+/** Starts the server, and starts it again when it ends by itself, until the returned function is called. */
+async function superviseServer(
+  options: Omit<ServerOptions, 'marker'>,
+  starting: AbortSignal | undefined,
+): Promise<() => Promise<void>> {
+  const { folder, log } = options
+  const stopping = new AbortController()
+  const { signal } = stopping
+  let server: ServerProcess | undefined
 
-  constructor(folder: string, makers: Makers, options: EmbeddedPostgresOptions) {
-    this.#folder = folder
-    this.#makers = makers
-    this.#options = options
-  }
-
-  async start(): Promise<void> {
-    const { ended } = await this.#launch(this.#options.signal)
-    this.#running = this.#supervise(ended)
-  }
-
-  async stop(): Promise<void> {
-    this.#stopping.abort()
-    await this.#server?.stop()
-    await this.#running
-  }
-
-  async #launch(starting?: AbortSignal): Promise<ServerProcess> {
-    const { connections, log } = this.#options
-    const folder = this.#folder
+  const launch = async (launching?: AbortSignal): Promise<ServerProcess> => {
     const marker = await markerOf(folder)
     await stopOrphans(folder, marker)
-    this.#stopping.signal.throwIfAborted()
-    const throttle = this.#throttle
-    this.#server = startServerProcess({ ...this.#makers, folder, marker, connections, log, throttle })
-    await this.#server.ready(starting)
-    return this.#server
+    signal.throwIfAborted()
+    server = startServerProcess({ ...options, marker })
+    await server.ready(launching)
+    return server
   }
-
-  async #supervise(first: Promise<string>): Promise<void> {
-    const { log } = this.#options
-    const { signal } = this.#stopping
+  const replace = async (first: Promise<string>): Promise<void> => {
     let ended = first
     let startedAt = performance.now()
     for (let failures = 1; ; failures += 1) {
@@ -115,10 +97,17 @@ class Supervisor {
       await delay(backoffMillis(failures, RESTART), undefined, { signal }).catch(() => {})
       if (signal.aborted) return
       startedAt = performance.now()
-      ended = this.#launch().then((server) => {
+      ended = launch().then((next) => {
         log.info({}, 'the embedded PostgreSQL runs again')
-        return server.ended
+        return next.ended
       }, messageOf)
     }
+  }
+  const { ended } = await launch(starting)
+  const replacing = replace(ended)
+  return async () => {
+    stopping.abort()
+    await server?.stop()
+    await replacing
   }
 }

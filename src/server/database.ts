@@ -69,17 +69,23 @@ export function openUntilDisposed(options: PostgresOptions, stack: CleanupStack)
   return database
 }
 
-/** Like `openConfigured`, but creates no embedded database. */
-export async function openExisting(config: Config, log: Log, stack: CleanupStack): Promise<Database> {
+/** Runs a command on the database that is there: it creates no embedded one. @throws {Error} that says what to do. */
+export async function withExisting<T>(config: Config, log: Log, work: (database: Database) => Promise<T>): Promise<T> {
   const { database, dataDir } = config
-  if (database.kind === 'embedded') {
-    if (!(await hasDatabaseFolder(dataDir))) {
-      throw new Error(
-        `there is no embedded database in ${dataDir}: name the data directory of the server with --data-dir`,
-      )
-    }
-  }
-  return await openConfigured(config, log, { stack })
+  if (database.kind === 'embedded' && !(await hasDatabaseFolder(dataDir)))
+    throw new Error(
+      `there is no embedded database in ${dataDir}: name the data directory of the server with --data-dir`,
+    )
+  return await withCleanup(async (stack) => await work(await openConfigured(config, log, { stack })))
+}
+
+/** The same on an instance that has been set up, with the schema of this version. */
+export async function withInstance<T>(config: Config, log: Log, work: (database: Database) => Promise<T>): Promise<T> {
+  return await withExisting(config, log, async (database) => {
+    await migrate(database)
+    await assertSetUp(database)
+    return await work(database)
+  })
 }
 
 /** @throws {Error} that says what to do, if no server has set up the instance. */

@@ -3,11 +3,9 @@
  * when the primary has exited.
  */
 import cluster, { type Worker } from 'node:cluster'
-import { setTimeout as delay } from 'node:timers/promises'
 import { AggregatorRegistry } from 'prom-client'
 import type { Config } from '../config/config.ts'
 import { type RunningServer, type StopOptions, startServer } from '../server/server.ts'
-import { STOP_LIMIT } from '../server/stop-limit.ts'
 import type { ServerLog } from '../telemetry/log/log.ts'
 
 type Command =
@@ -74,10 +72,7 @@ export async function runWorker(options: WorkerOptions): Promise<unknown> {
   AggregatorRegistry.setRegistries([server.metrics])
   const { listenUrl, initialised } = server
   await report({ kind: 'ready', server: { listenUrl, baseUrl: server.baseUrl, initialised } })
-  const { drains = false } = await stopped
-  // Without the primary no other process kills a worker that hangs.
-  const limit = (drains ? config.drainSeconds * 1000 : 0) + STOP_LIMIT
-  await Promise.race([server.stop({ drains }), delay(limit)])
+  await server.stop(await stopped)
   return undefined
 }
 

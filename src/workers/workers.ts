@@ -29,97 +29,30 @@ interface Slot {
   replacing?: NodeJS.Timeout
 }
 
-export class Workers {
-  readonly #config: Config
-  readonly #log: Log
-  readonly #slots: readonly Slot[]
+export function createWorkers(config: Config, log: Log) {
+  const slots: readonly Slot[] = Array.from({ length: config.workers }, () => ({ isReady: false, failures: 0 }))
+  const stack = new CleanupStack()
+  const aborting = new AbortController()
   /** Workers that listen on the same one share it, also if it is 0. */
-  #port: number
-  #restarts = 0
-  readonly #stack = new CleanupStack()
-  readonly #aborting = new AbortController()
-  #socketFolder: Promise<string | null> = Promise.resolve(null)
+  let { port } = config.listen
+  let restarts = 0
+  let socketFolder: Promise<string | null> = Promise.resolve(null)
   /** Of the first worker, once it is ready. */
-  #server: ServerFacts | undefined
-  #stopping: Promise<void> | undefined
+  let server: ServerFacts | undefined
+  let stopping: Promise<void> | undefined
+  // Workers accept connections from one shared socket. With round-robin scheduling the primary accepts them, and loses those
+  // that it is handing over to a worker that dies.
+  cluster.schedulingPolicy = cluster.SCHED_NONE
+  // Metrics may be infinite, and JSON has no infinity.
+  cluster.setupPrimary({ serialization: 'advanced' })
 
-  constructor(config: Config, log: Log) {
-    this.#config = config
-    this.#port = config.listen.port
-    this.#log = log
-    this.#slots = Array.from({ length: config.workers }, () => ({ isReady: false, failures: 0 }))
-    // Workers accept connections from one shared socket. With round-robin scheduling the primary accepts them, and loses those
-    // that it is handing over to a worker that dies.
-    cluster.schedulingPolicy = cluster.SCHED_NONE
-    // Metrics may be infinite, and JSON has no infinity.
-    cluster.setupPrimary({ serialization: 'advanced' })
-  }
-
-  /**
-   * Starts the first worker, and the others when it is ready: it alone migrates the database and initialises the instance.
-   *
-   * @returns The facts of the first worker, or undefined if `stop` was called before it was ready.
-   * @throws {Error} why the first worker did not start, after everything is stopped.
-   */
-  async start(): Promise<ServerFacts | undefined> {
-    const { signal } = this.#aborting
-    try {
-      await checkConfigFiles(this.#config)
-      signal.throwIfAborted()
-      const metrics = createWorkerMetrics(() => this.#counts())
-      this.#stack.defer(await serveMetrics(this.#config.metricsListen, metrics, this.#log))
-      signal.throwIfAborted()
-      this.#socketFolder = startEmbedded(this.#config, this.#log, { stack: this.#stack, signal })
-      await this.#socketFolder
-      const [first, ...others] = this.#slots as [Slot, ...Slot[]]
-      signal.throwIfAborted()
-      this.#server = await this.#run(first)
-      signal.throwIfAborted()
-      for (const slot of others) void this.#run(slot)
-      return this.#server
-    } catch (error) {
-      const wasStopped = this.#stopping !== undefined
-      await this.stop().catch((failure: unknown) => {
-        this.#log.error({ err: failure }, 'the server did not stop cleanly')
-      })
-      if (wasStopped) return undefined
-      throw error
-    }
-  }
-
-  /** Shuts all workers down gracefully, kills those that hang, and resolves when the last has exited. */
-  stop({ drains = false }: StopOptions = {}): Promise<void> {
-    this.#stopping ??= this.#stop(drains)
-    return this.#stopping
-  }
-
-  kill(): void {
-    for (const { worker } of this.#slots) worker?.process.kill('SIGKILL')
-  }
-
-  async #stop(drains: boolean): Promise<void> {
-    this.#aborting.abort()
-    await Promise.all(this.#slots.map((slot) => this.#end(slot, drains)))
-    await this.#socketFolder.catch(() => {})
-    await this.#stack.disposeAsync()
-  }
-
-  async #end({ worker, replacing }: Slot, drains: boolean): Promise<void> {
-    clearTimeout(replacing)
-    if (worker === undefined) return
-    const exited = new Promise((resolve) => worker.once('exit', resolve))
-    if (worker.isConnected()) worker.send({ kind: 'stop', drains })
-    const limit = (drains ? this.#config.drainSeconds * 1000 : 0) + STOP_LIMIT
-    const timer = setTimeout(() => {
-      this.#log.error({ pid: worker.process.pid }, 'a worker did not stop in time and is ended')
-      worker.process.kill('SIGKILL')
-    }, limit)
-    await exited
-    clearTimeout(timer)
+  const counts = (): WorkerCounts => {
+    const running = slots.filter(({ isReady }) => isReady).length
+    return { running, restarting: slots.length - running, restarts }
   }
 
   /** Starts a worker. @returns What it says when it is ready; never if it is replaced before. @throws {Error} why the first one did not start. */
-  async #run(slot: Slot): Promise<ServerFacts> {
+  const run = async (slot: Slot): Promise<ServerFacts> => {
     const startedAt = performance.now()
     const { promise, resolve, reject } = Promise.withResolvers<ServerFacts>()
     const worker = cluster.fork()
@@ -129,16 +62,16 @@ export class Workers {
       slot.worker = undefined
       slot.isReady = false
       // Nothing replaces the first worker if it was never ready.
-      if (this.#server === undefined)
+      if (server === undefined)
         reject(new Error(reason ?? `the first worker ended before it served: ${signal ?? `exit code ${code}`}`))
-      else if (this.#stopping === undefined) {
+      else if (stopping === undefined) {
         slot.failures = performance.now() - startedAt >= LONG_RUN ? 1 : slot.failures + 1
         const restartInMillis = backoffMillis(slot.failures, RESTART)
         const facts = { pid: worker.process.pid, code, signal, reason, restartInMillis }
-        this.#log.error(facts, 'a worker ended and will be restarted')
+        log.error(facts, 'a worker ended and will be restarted')
         slot.replacing = setTimeout(() => {
-          this.#restarts += 1
-          void this.#run(slot)
+          restarts += 1
+          void run(slot)
         }, restartInMillis)
       }
     }
@@ -156,16 +89,72 @@ export class Workers {
       resolve(report.server)
     })
     // A worker opens the port when it is ready, because it would refuse requests before, unless no other one serves it.
-    const serving = this.#slots.some(({ isReady }) => isReady) ? this.#server : undefined
+    const serving = slots.some(({ isReady }) => isReady) ? server : undefined
     // The shared socket was closed with the last worker, and port 0 would pick another one.
-    if (this.#server !== undefined && serving === undefined) this.#port = Number(new URL(this.#server.listenUrl).port)
-    const socketFolder = await this.#socketFolder
-    worker.send({ kind: 'start', port: this.#port, baseUrl: serving?.baseUrl, socketFolder })
+    if (server !== undefined && serving === undefined) port = Number(new URL(server.listenUrl).port)
+    worker.send({ kind: 'start', port, baseUrl: serving?.baseUrl, socketFolder: await socketFolder })
     return promise
   }
 
-  #counts(): WorkerCounts {
-    const running = this.#slots.filter(({ isReady }) => isReady).length
-    return { running, restarting: this.#slots.length - running, restarts: this.#restarts }
+  const end = async ({ worker, replacing }: Slot, drains: boolean): Promise<void> => {
+    clearTimeout(replacing)
+    if (worker === undefined) return
+    const exited = new Promise((resolve) => worker.once('exit', resolve))
+    if (worker.isConnected()) worker.send({ kind: 'stop', drains })
+    const limit = (drains ? config.drainSeconds * 1000 : 0) + STOP_LIMIT
+    const timer = setTimeout(() => {
+      log.error({ pid: worker.process.pid }, 'a worker did not stop in time and is ended')
+      worker.process.kill('SIGKILL')
+    }, limit)
+    await exited
+    clearTimeout(timer)
+  }
+
+  const stopAll = async (drains: boolean): Promise<void> => {
+    aborting.abort()
+    await Promise.all(slots.map((slot) => end(slot, drains)))
+    await socketFolder.catch(() => {})
+    await stack.disposeAsync()
+  }
+
+  /** Shuts all workers down gracefully, kills those that hang, and resolves when the last has exited. */
+  const stop = ({ drains = false }: StopOptions = {}): Promise<void> => {
+    stopping ??= stopAll(drains)
+    return stopping
+  }
+
+  return {
+    stop,
+    /**
+     * Starts the first worker, and the others when it is ready: it alone migrates the database and initialises the instance.
+     *
+     * @returns The facts of the first worker, or undefined if `stop` was called before it was ready.
+     * @throws {Error} why the first worker did not start, after everything is stopped.
+     */
+    start: async (): Promise<ServerFacts | undefined> => {
+      const { signal } = aborting
+      try {
+        await checkConfigFiles(config)
+        signal.throwIfAborted()
+        stack.defer(await serveMetrics(config.metricsListen, createWorkerMetrics(counts), log))
+        signal.throwIfAborted()
+        socketFolder = startEmbedded(config, log, { stack, signal })
+        await socketFolder
+        const [first, ...others] = slots as [Slot, ...Slot[]]
+        signal.throwIfAborted()
+        server = await run(first)
+        signal.throwIfAborted()
+        for (const slot of others) void run(slot)
+        return server
+      } catch (error) {
+        const wasStopped = stopping !== undefined
+        await stop().catch((failure: unknown) => log.error({ err: failure }, 'the server did not stop cleanly'))
+        if (wasStopped) return undefined
+        throw error
+      }
+    },
+    kill: (): void => {
+      for (const { worker } of slots) worker?.process.kill('SIGKILL')
+    },
   }
 }

@@ -53,12 +53,12 @@ async function serve(io: Io, config: Config): Promise<void> {
 
 async function serveWithWorkers(io: Io, config: Config): Promise<void> {
   const stopped = firstSignal()
-  const [{ Workers }, { openLog }] = await Promise.all([
+  const [{ createWorkers }, { openLog }] = await Promise.all([
     import('../../workers/workers.ts'),
     import('../../telemetry/log/log.ts'),
   ])
   const log = openLog(config.logLevel)
-  const workers = new Workers(config, log)
+  const workers = createWorkers(config, log)
   const stopping = stopped.then((first) => {
     void firstSignal().then((signal) => {
       // Workers that hang would outlive this process, which the signal ends next.

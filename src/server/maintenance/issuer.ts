@@ -4,14 +4,12 @@ import { changeIssuer } from '../../app/replica/issuer.ts'
 import type { Config } from '../../config/config.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import { createIssuerStore } from '../../storage/instance/issuer-store.ts'
-import { assertMigrated, migrate } from '../../storage/migrations/migrate.ts'
-import { withCleanup } from '../cleanup-stack.ts'
-import { assertSetUp, openExisting } from '../database.ts'
+import { assertMigrated } from '../../storage/migrations/migrate.ts'
+import { withExisting, withInstance } from '../database.ts'
 
 /** The issuer of the instance; null if none is stored. Nothing is changed. @throws {Error} that says what to do. */
 export async function storedIssuer(config: Config, log: Log): Promise<string | null> {
-  return await withCleanup(async (stack) => {
-    const database = await openExisting(config, log, stack)
+  return await withExisting(config, log, async (database) => {
     await assertMigrated(database)
     return await createIssuerStore(database).find()
   })
@@ -23,10 +21,5 @@ export async function storedIssuer(config: Config, log: Log): Promise<string | n
  * @throws {Error} that says what to do, if the instance has not been set up or its embedded database is in use.
  */
 export async function replaceIssuer(config: Config, issuer: string, log: Log): Promise<string | null> {
-  return await withCleanup(async (stack) => {
-    const database = await openExisting(config, log, stack)
-    await migrate(database)
-    await assertSetUp(database)
-    return await changeIssuer(createIssuerStore(database), issuer)
-  })
+  return await withInstance(config, log, (database) => changeIssuer(createIssuerStore(database), issuer))
 }

@@ -13,17 +13,14 @@ import { formatClientId } from '../../domain/identities/client-id.ts'
 import { addCredential, type ClientSecret } from '../../domain/identities/credential.ts'
 import { WHOLE_INSTANCE } from '../../domain/identities/reach.ts'
 import { createServiceUser, isEnabledOwner, isPerson, type ServiceUser } from '../../domain/identities/service-user.ts'
-import type { Integrity, Secrets } from '../../domain/integrity.ts'
+import type { Secrets } from '../../domain/integrity.ts'
 import type { IdentityStore } from '../../domain/ports/identities.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import type { CredentialsFile } from '../../secret-files/credentials-file.ts'
-import { type MasterKeySource, masterKeySource } from '../../secret-files/master-key-source.ts'
+import { masterKeySource } from '../../secret-files/master-key-source.ts'
 import { createIdentityStore } from '../../storage/identities/identity-store.ts'
-import { migrate } from '../../storage/migrations/migrate.ts'
-import type { Database } from '../../storage/postgres/database.ts'
-import { withCleanup } from '../cleanup-stack.ts'
 import { adminCredentialsFile } from '../config-files.ts'
-import { assertSetUp, openExisting } from '../database.ts'
+import { withInstance } from '../database.ts'
 import { loadIntegrity } from '../instance-setup.ts'
 
 const PAGE = 1000
@@ -45,11 +42,10 @@ export interface Recovered {
  */
 export async function recoverOwner(config: Config, log: Log, signal: AbortSignal): Promise<Recovered> {
   const baseUrl = baseUrlOf(config)
-  return await withCleanup(async (stack) => {
-    const database = await openExisting(config, log, stack)
-    const source = masterKeySource(config, log)
-    await migrate(database)
-    const { publicKeys, secrets } = await proveOperator(source, database, signal)
+  return await withInstance(config, log, async (database) => {
+    // No private key is opened.
+    const masterKeys = await masterKeySource(config, log).load({ mayGenerate: false, signal })
+    const { publicKeys, secrets } = await loadIntegrity(database, masterKeys)
     const identities = createIdentityStore(database, publicKeys)
     const owner = await mostUsableOwner(identities)
     const clientId = await addOwnerSecret(identities, owner, {
@@ -58,12 +54,6 @@ export async function recoverOwner(config: Config, log: Log, signal: AbortSignal
     })
     return { clientId, change: owner === undefined ? 'created' : owner.enabled ? 'none' : 'enabled' }
   })
-}
-
-/** Opens the integrity key, without which no secret can be made. No private key is opened. */
-async function proveOperator(source: MasterKeySource, database: Database, signal: AbortSignal): Promise<Integrity> {
-  await assertSetUp(database)
-  return await loadIntegrity(database, await source.load({ mayGenerate: false, signal }))
 }
 
 /**

@@ -17,10 +17,8 @@ import { createKeyResealer } from '../../crypto/sealed-key.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
 import { masterKeySource, rotateGenerated } from '../../secret-files/master-key-source.ts'
 import { createSealedKeyStore } from '../../storage/keys/sealed-key-store.ts'
-import { assertMigrated, migrate } from '../../storage/migrations/migrate.ts'
-import type { Database } from '../../storage/postgres/database.ts'
-import { withCleanup } from '../cleanup-stack.ts'
-import { assertSetUp, openExisting } from '../database.ts'
+import { assertMigrated } from '../../storage/migrations/migrate.ts'
+import { assertSetUp, withExisting, withInstance } from '../database.ts'
 
 export interface RotatedMasterKeys extends Resealed {
   /** The file with the master key, if Keyturn generated it. */
@@ -35,11 +33,8 @@ export interface RotatedMasterKeys extends Resealed {
  */
 export async function rotateMasterKeys(config: Config, log: Log, signal: AbortSignal): Promise<RotatedMasterKeys> {
   return await withInstance(config, log, async (database) => {
-    const source = masterKeySource(config, log)
-    await migrate(database)
-    await assertSetUp(database)
     const store = createSealedKeyStore(database)
-    const masterKeys = await source.load({ mayGenerate: false, signal })
+    const masterKeys = await masterKeySource(config, log).load({ mayGenerate: false, signal })
     const options = (keys: MasterKeys) => ({ store, resealer: createKeyResealer(keys) })
     if (config.masterKeys.kind !== 'generated') return { ...(await resealAll(options(masterKeys))), generatedIn: null }
 
@@ -57,7 +52,7 @@ export async function rotateMasterKeys(config: Config, log: Log, signal: AbortSi
  * @throws {Error} like `rotateMasterKeys`, and if the schema is not the one of this version.
  */
 export async function masterKeyStatus(config: Config, log: Log, signal: AbortSignal): Promise<MasterKeyStatus> {
-  return await withInstance(config, log, async (database) => {
+  return await withExisting(config, log, async (database) => {
     await assertMigrated(database)
     await assertSetUp(database)
     const masterKeys = await masterKeySource(config, log).load({ mayGenerate: false, signal })
@@ -65,11 +60,5 @@ export async function masterKeyStatus(config: Config, log: Log, signal: AbortSig
       store: createSealedKeyStore(database),
       resealer: createKeyResealer(masterKeys),
     })
-  })
-}
-
-async function withInstance<T>(config: Config, log: Log, work: (database: Database) => Promise<T>): Promise<T> {
-  return await withCleanup(async (stack) => {
-    return await work(await openExisting(config, log, stack))
   })
 }
