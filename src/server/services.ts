@@ -5,7 +5,7 @@ import { Access } from '../app/access/access.ts'
 import { AttemptLimiter } from '../app/access/attempt-limiter.ts'
 import { createDpop } from '../app/access/dpop.ts'
 import { createIntrospection } from '../app/access/introspection.ts'
-import { AuditFeed } from '../app/audit/audit-feed.ts'
+import { createAuditFeed } from '../app/audit/audit-feed.ts'
 import { startAuditRetention } from '../app/audit/audit-retention.ts'
 import { AuditTrail } from '../app/audit/audit-trail.ts'
 import { Configurations } from '../app/configuration/configurations.ts'
@@ -16,8 +16,8 @@ import { createProjects } from '../app/identities/projects.ts'
 import { SecretUses } from '../app/identities/secret-uses.ts'
 import { createServiceUsers } from '../app/identities/service-users.ts'
 import { createTokenRevocations } from '../app/identities/token-revocations.ts'
-import { InstanceOverview } from '../app/instance/instance-overview.ts'
-import { Rotator } from '../app/keys/rotator.ts'
+import { createInstanceOverview } from '../app/instance/instance-overview.ts'
+import { startRotator } from '../app/keys/rotator.ts'
 import { createWebKeys } from '../app/keys/web-keys.ts'
 import { startHeartbeats } from '../app/replica/heartbeats.ts'
 import { recordingStore } from '../app/replica/recording-store.ts'
@@ -92,7 +92,7 @@ export function createServices(options: ServicesOptions): Pick<Services, 'oauth'
   stack.defer(() => audit.stop())
   stack.defer(startAuditRetention({ events, isWritable, clock, now, log, days: config.auditRetentionDays }))
   const reader = createAuditReader(database)
-  const auditFeed = new AuditFeed({
+  const auditFeed = createAuditFeed({
     reader: tracing.calls('AuditReader', reader),
     onChange: (listener) => replica.onChange(listener),
     clock,
@@ -130,10 +130,9 @@ export function createServices(options: ServicesOptions): Pick<Services, 'oauth'
     decryptability,
     log,
   }
-  const rotator = new Rotator({ ...keys, limits, clock, now, audit })
-  stack.defer(() => rotator.stop())
-  rotator.start()
-  metrics.observeRotation(() => rotator.status)
+  const rotator = startRotator({ ...keys, limits, clock, now, audit })
+  stack.defer(rotator.stop)
+  metrics.observeRotation(rotator.status)
 
   const { fetches, finderOf } = createIssuerKeys(options, metrics)
   const webhookStore = port('WebhookStore', createWebhookStore(database))
@@ -199,7 +198,7 @@ export function createServices(options: ServicesOptions): Pick<Services, 'oauth'
       replica,
       log,
     }),
-    instance: new InstanceOverview({
+    instance: createInstanceOverview({
       issuer,
       identity,
       replica,

@@ -27,40 +27,11 @@ export interface Following {
   readonly idleMillis: number
 }
 
-export class AuditFeed {
-  readonly #options: AuditFeedOptions
+export type AuditFeed = ReturnType<typeof createAuditFeed>
 
-  constructor(options: AuditFeedOptions) {
-    this.#options = options
-  }
-
-  /** The position after everything that can be read now. @throws {DomainError} `storage_unavailable`. */
-  latest(): Promise<AuditPosition> {
-    return this.#options.reader.latest()
-  }
-
-  /**
-   * Yields the events after a position, then those that come, until the signal is aborted. A batch may be empty.
-   * @throws {DomainError} while iterating: what `AuditReader.readAfter` throws.
-   */
-  async *follow({ after, filter, signal, idleMillis }: Following): AsyncGenerator<AuditBatch, void> {
-    const { reader, clock } = this.#options
-    let position = after
-    let yieldedAt = Number.NEGATIVE_INFINITY
-    while (!signal.aborted) {
-      const batch = await reader.readAfter(position, { filter, limit: BATCH })
-      if (batch.position !== position || clock.monotonic() - yieldedAt >= idleMillis) {
-        position = batch.position
-        yield batch
-        yieldedAt = clock.monotonic()
-      }
-      if (batch.isComplete) await this.#pause(signal)
-    }
-  }
-
-  #pause(signal: AbortSignal): Promise<void> {
-    const { clock, onChange } = this.#options
-    return new Promise((resolve) => {
+export function createAuditFeed({ reader, onChange, clock }: AuditFeedOptions) {
+  const pause = (signal: AbortSignal): Promise<void> =>
+    new Promise((resolve) => {
       const end = () => {
         cancel()
         unsubscribe()
@@ -76,5 +47,27 @@ export class AuditFeed {
       signal.addEventListener('abort', end)
       if (signal.aborted) end()
     })
+
+  return {
+    /** The position after everything that can be read now. @throws {DomainError} `storage_unavailable`. */
+    latest: () => reader.latest(),
+
+    /**
+     * Yields the events after a position, then those that come, until the signal is aborted. A batch may be empty.
+     * @throws {DomainError} while iterating: what `AuditReader.readAfter` throws.
+     */
+    async *follow({ after, filter, signal, idleMillis }: Following): AsyncGenerator<AuditBatch, void> {
+      let position = after
+      let yieldedAt = Number.NEGATIVE_INFINITY
+      while (!signal.aborted) {
+        const batch = await reader.readAfter(position, { filter, limit: BATCH })
+        if (batch.position !== position || clock.monotonic() - yieldedAt >= idleMillis) {
+          position = batch.position
+          yield batch
+          yieldedAt = clock.monotonic()
+        }
+        if (batch.isComplete) await pause(signal)
+      }
+    },
   }
 }

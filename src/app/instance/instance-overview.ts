@@ -2,10 +2,9 @@
 import type { KeyResealer, SealedKeyStore } from '../../domain/keys/sealed-keys.ts'
 import type { ReplicaStore } from '../../domain/ports/records.ts'
 import type { Readiness } from '../../domain/ports/runtime.ts'
-import type { SeenReplicas } from '../../domain/replicas.ts'
+import { countByMasterKey } from '../keys/reseal.ts'
 import type { ReplicaIdentity } from '../replica/heartbeats.ts'
 import type { Replica } from '../replica/replica.ts'
-import type { ReplicaState } from '../replica/replica-memory.ts'
 
 export interface InstanceOverviewOptions {
   readonly issuer: string
@@ -21,68 +20,36 @@ export interface InstanceOverviewOptions {
   readonly now: () => Date
 }
 
-export interface MasterKeyFacts {
-  readonly id: string
-  readonly active: boolean
-  readonly configured: boolean
-  readonly sealedKeys: number
-}
+export type InstanceOverview = ReturnType<typeof createInstanceOverview>
+export type InstanceFacts = Awaited<ReturnType<InstanceOverview['get']>>
 
-export interface InstanceFacts
-  extends Pick<InstanceOverviewOptions, 'issuer' | 'settings' | 'identity'>,
-    Pick<ReplicaState, 'version' | 'changedAt' | 'lagSeconds'>,
-    StoredFacts,
-    SeenReplicas {
-  readonly now: Date
-  readonly readiness: Readiness
-  readonly stalenessSeconds: number
-  readonly clockOffsetSeconds: number
-}
-
-interface StoredFacts {
-  readonly serverVersion: string
-  readonly masterKeys: readonly MasterKeyFacts[]
-}
-
-export class InstanceOverview {
-  readonly #options: InstanceOverviewOptions
-
-  constructor(options: InstanceOverviewOptions) {
-    this.#options = options
-  }
-
-  async get(): Promise<InstanceFacts> {
-    const { issuer, settings, identity, replica, replicas, readiness, now } = this.#options
-    const { version, changedAt, lagSeconds } = replica.state
-    return {
-      issuer,
-      settings,
-      identity,
-      version,
-      changedAt,
-      stalenessSeconds: replica.guard.stalenessSeconds,
-      lagSeconds,
-      readiness: readiness(),
-      clockOffsetSeconds: replica.clockOffset.seconds,
-      ...(await this.#read()),
-      ...(await replicas.list()),
-      now: now(),
-    }
-  }
-
-  async #read(): Promise<StoredFacts> {
-    const { readServerVersion, sealedKeys, masterKeys } = this.#options
-    const { masterKeyIds: configured, masterKeyOf } = masterKeys
-    const sealing = (await sealedKeys.list()).map(({ sealed }) => masterKeyOf(sealed) ?? '')
-    const ids = new Set([...configured, ...sealing])
-    return {
-      serverVersion: await readServerVersion(),
-      masterKeys: [...ids].map((id) => ({
-        id,
-        active: id === configured[0],
-        configured: configured.includes(id),
-        sealedKeys: sealing.filter((other) => other === id).length,
-      })),
-    }
+export function createInstanceOverview(options: InstanceOverviewOptions) {
+  const { issuer, settings, identity, replica, replicas, readiness, readServerVersion, sealedKeys, now } = options
+  const { masterKeyIds } = options.masterKeys
+  return {
+    async get() {
+      const { version, changedAt, lagSeconds } = replica.state
+      const sealing = countByMasterKey(await sealedKeys.list(), options.masterKeys)
+      return {
+        issuer,
+        settings,
+        identity,
+        version,
+        changedAt,
+        lagSeconds,
+        stalenessSeconds: replica.guard.stalenessSeconds,
+        clockOffsetSeconds: replica.clockOffset.seconds,
+        readiness: readiness(),
+        serverVersion: await readServerVersion(),
+        masterKeys: [...sealing].map(([id, count]) => ({
+          id: id ?? '',
+          active: id === masterKeyIds[0],
+          configured: id !== null && masterKeyIds.includes(id),
+          sealedKeys: count,
+        })),
+        ...(await replicas.list()),
+        now: now(),
+      }
+    },
   }
 }

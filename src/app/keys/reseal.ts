@@ -85,11 +85,9 @@ export interface MasterKeyStatus {
 
 /** Reports which master key seals how much, and what cannot be opened. Changes nothing. */
 export async function lookAtMasterKeys({ store, resealer }: ResealOptions): Promise<MasterKeyStatus> {
-  const counts = new Map<string | null, number>(resealer.masterKeyIds.map((id) => [id, 0]))
+  const keys = await store.list()
   const lost: { key: SealedKey; reason: string }[] = []
-  for (const key of await store.list()) {
-    const masterKeyId = resealer.masterKeyOf(key.sealed)
-    counts.set(masterKeyId, (counts.get(masterKeyId) ?? 0) + 1)
+  for (const key of keys) {
     await resealer.assertOpens(key).catch((error: unknown) => {
       lost.push({ key, reason: messageOf(error) })
     })
@@ -98,10 +96,20 @@ export async function lookAtMasterKeys({ store, resealer }: ResealOptions): Prom
     const position = id === null ? -1 : resealer.masterKeyIds.indexOf(id)
     return position === 0 ? 'first' : position > 0 ? 'yes' : 'no'
   }
-  const uses = [...counts].map(([id, count]): MasterKeyUse => {
+  const uses = [...countByMasterKey(keys, resealer)].map(([id, count]): MasterKeyUse => {
     return { masterKeyId: id, configured: configured(id), sealedKeys: count }
   })
   return { uses, lost }
+}
+
+/** How many keys each master key seals: the configured ones in their order, then the others. Null: the sealed text does not say it. */
+export function countByMasterKey(
+  keys: readonly SealedKey[],
+  { masterKeyIds, masterKeyOf }: Pick<KeyResealer, 'masterKeyIds' | 'masterKeyOf'>,
+): ReadonlyMap<string | null, number> {
+  const counts = new Map<string | null, number>(masterKeyIds.map((id) => [id, 0]))
+  for (const { sealed } of keys) counts.set(masterKeyOf(sealed), (counts.get(masterKeyOf(sealed)) ?? 0) + 1)
+  return counts
 }
 
 /** With the sealed text, because a webhook has two secrets under one name. */

@@ -41,144 +41,115 @@ export interface RotatorOptions {
   readonly log: Log
 }
 
-export class Rotator {
-  readonly #options: RotatorOptions
-  #failures = 0
+export interface RotationStatus {
+  readonly enabled: boolean
+  readonly overdueSeconds: number
+  readonly failures: number
+}
+
+/** Rotates until it is stopped. */
+export function startRotator(options: RotatorOptions): {
+  readonly status: () => RotationStatus
+  readonly stop: () => Promise<void>
+} {
+  const { store, generator, replica, decryptability, limits, clock, now, audit, log } = options
+  const throttle = new LogThrottle()
+  let failuresInARow = 0
   /** No step is tried again before that, by the monotonic clock. */
-  #retryAt = 0
-  readonly #throttle = new LogThrottle()
-  #totalFailures = 0
+  let retryAt = 0
+  let failures = 0
   /** The initial keys that could not be opened when one of them was to sign. Another one is preferred to them. */
-  #undecryptable: ReadonlySet<string> = new Set()
-  #stopLooking = async () => {}
-  #stopped = false
-
-  constructor(options: RotatorOptions) {
-    this.#options = options
-  }
-
-  start(): void {
-    const { clock } = this.#options
-    this.#stopLooking = repeat(() => this.#look(), {
-      clock,
-      everyMillis: LOOK_EVERY,
-      jitterMillis: MAX_JITTER,
-      first: 'later',
-    })
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped = true
-    await this.#stopLooking()
-  }
-
-  get status(): { readonly enabled: boolean; readonly overdueSeconds: number; readonly failures: number } {
-    const { ring, rotation } = this.#options.replica.state
-    const { enabled, rotationIntervalSeconds } = rotation.policy
-    const active = activeKey(ring)
-    const age = active === undefined ? 0 : (this.#options.now().getTime() - active.activatedAt.getTime()) / 1000
-    return {
-      enabled,
-      overdueSeconds: enabled ? Math.max(0, age - rotationIntervalSeconds) : 0,
-      failures: this.#totalFailures,
-    }
-  }
-
-  /** Dates publications, and makes the steps whose time has come, if there are any. */
-  async #look(): Promise<void> {
-    if (this.#due().length === 0) this.#failures = 0
-    await this.#publish()
-    const steps = this.#toMake()
-    let failed = false
-    for (const due of steps) {
-      if (this.#stopped) return
-      try {
-        await this.#make(due.step)
-      } catch (error) {
-        this.#fail(due, error)
-        failed = true
-        // The others would wait for the same database.
-        if (isOutage(error)) break
-      }
-    }
-    if (failed) this.#backOff()
-    else if (steps.length > 0) this.#failures = 0
-  }
-
-  /** The steps to make now: those that are due, unless one has failed shortly before. */
-  #toMake(): readonly PlannedStep[] {
-    const waits = this.#failures > 0 && this.#options.clock.monotonic() < this.#retryAt
-    return waits ? [] : this.#due()
-  }
+  let undecryptable: ReadonlySet<string> = new Set()
+  let stopped = false
 
   /** The steps that are due, also one that will fail. A replica that is not current, or on a standby, leaves them to others. */
-  #due(): readonly PlannedStep[] {
-    const { replica, limits, now } = this.#options
+  const dueSteps = (): readonly PlannedStep[] => {
     if (!replica.isWritable()) return []
     const { ring, rotation } = replica.state
-    const blocked = blockedStep(rotation, ring, limits)
-    const planned = plannedSteps(rotation, ring, { ...limits, undecryptable: this.#undecryptable })
-    const steps = [...planned, ...(blocked === undefined ? [] : [blocked])]
-    return steps.filter(({ at }) => at <= now())
-  }
-
-  #hasUnpublished(): boolean {
-    const { replica } = this.#options
-    return replica.isWritable() && unpublishedKeys(replica.state.ring).length > 0
+    const planned = plannedSteps(rotation, ring, { ...limits, undecryptable })
+    return [...planned, blockedStep(rotation, ring, limits)]
+      .filter((step) => step !== undefined)
+      .filter(({ at }) => at <= now())
   }
 
   /**
    * Dates the publication of keys whose creator has not, because it died or its commit timed out. No backoff delays it, because
    * verifiers may know the key already.
    */
-  async #publish(): Promise<void> {
-    if (this.#stopped || !this.#hasUnpublished()) return
-    const { store, replica, clock, log } = this.#options
+  const publish = async (): Promise<void> => {
+    if (stopped || !replica.isWritable() || unpublishedKeys(replica.state.ring).length === 0) return
     try {
       await store.publish()
     } catch (error) {
-      if (this.#throttle.admits(String(error), clock.monotonic()))
+      if (throttle.admits(String(error), clock.monotonic()))
         log.warn({ err: error }, 'the publication of web keys could not be dated')
       return
     }
     await replica.refreshOrLog()
   }
 
-  async #make(wanted: RotationStep): Promise<void> {
-    const { store, generator, replica, limits, log } = this.#options
+  const make = async (wanted: RotationStep): Promise<void> => {
     if (wanted.kind === 'create') assertRoom(replica.state.ring, limits.maxWebKeys)
-    if (wanted.kind === 'activate') await this.#checkDecryptable(wanted.keyId)
+    if (wanted.kind === 'activate') {
+      // A key that cannot be decrypted must not replace one that signs.
+      undecryptable = await decryptability.checkInitialKeys()
+      assertDecryptable(wanted, { undecryptable })
+    }
     const pair = wanted.kind === 'create' ? await generator.generate(wanted.config, 'high') : undefined
     const keyId = 'keyId' in wanted ? wanted.keyId : (pair?.keyId ?? '')
     const entry = { ...SYSTEM, action: `rotation/${wanted.kind}`, resource: webKeyResource(keyId) }
     const made = await store.update(entry, (ring, now, rotation) =>
-      planStep(rotation, ring, { wanted, now, limits, pair, undecryptable: this.#undecryptable }),
+      planStep(rotation, ring, { wanted, now, limits, pair, undecryptable }),
     )
     // The step is stored. What is missing here is in the log.
     await replica.refreshOrLog()
-    await this.#publish()
+    await publish()
     if (made !== undefined) log.info({ keyId, step: made.kind }, 'the rotation of web keys went on')
   }
 
-  /** A key that cannot be decrypted must not replace one that signs. @throws {DomainError} `web_key_cannot_be_opened`. */
-  async #checkDecryptable(keyId: string): Promise<void> {
-    this.#undecryptable = await this.#options.decryptability.checkInitialKeys()
-    assertDecryptable({ keyId }, { undecryptable: this.#undecryptable })
-  }
-
-  #backOff(): void {
-    this.#failures += 1
-    this.#retryAt = this.#options.clock.monotonic() + backoffMillis(this.#failures, RETRY)
-  }
-
-  #fail({ step, at }: PlannedStep, error: unknown): void {
-    const { audit, log } = this.#options
-    this.#totalFailures += 1
-    if (this.#stopped) return
-    log.error({ err: error, step: step.kind, due: at, failures: this.#totalFailures }, 'a step of the rotation failed')
+  const fail = ({ step, at }: PlannedStep, error: unknown): void => {
+    failures += 1
+    if (stopped) return
+    log.error({ err: error, step: step.kind, due: at, failures }, 'a step of the rotation failed')
     // The step may be stored, with its audit event.
     if (error instanceof DomainError && error.code === 'change_outcome_unknown') return
     const resource = 'keyId' in step ? webKeyResource(step.keyId) : ''
     audit.refuse({ ...SYSTEM, action: `rotation/${step.kind}`, resource }, 'ROTATION_FAILED')
+  }
+
+  /** Dates publications, and makes the steps whose time has come, if there are any. */
+  const look = async (): Promise<void> => {
+    await publish()
+    const steps = dueSteps()
+    if (steps.length > 0 && clock.monotonic() < retryAt) return
+    let failed = false
+    for (const due of steps) {
+      if (stopped) return
+      try {
+        await make(due.step)
+      } catch (error) {
+        fail(due, error)
+        failed = true
+        // The others would wait for the same database.
+        if (isOutage(error)) break
+      }
+    }
+    failuresInARow = failed ? failuresInARow + 1 : 0
+    retryAt = failed ? clock.monotonic() + backoffMillis(failuresInARow, RETRY) : 0
+  }
+
+  const stopLooking = repeat(look, { clock, everyMillis: LOOK_EVERY, jitterMillis: MAX_JITTER, first: 'later' })
+  return {
+    status: () => {
+      const { ring, rotation } = replica.state
+      const { enabled, rotationIntervalSeconds } = rotation.policy
+      const active = activeKey(ring)
+      const age = active === undefined ? 0 : (now().getTime() - active.activatedAt.getTime()) / 1000
+      return { enabled, overdueSeconds: enabled ? Math.max(0, age - rotationIntervalSeconds) : 0, failures }
+    },
+    stop: async () => {
+      stopped = true
+      await stopLooking()
+    },
   }
 }

@@ -2,7 +2,7 @@
  * Credentials of service users, of all kinds. Secrets and tokens are stored as hashes only. Secrets can be deactivated, so that a rotation can be
  * tried before the old one is deleted (Spec §5).
  */
-import { DomainError, type DomainErrorCode } from '../errors.ts'
+import { DomainError } from '../errors.ts'
 import type { PublicJwk } from '../keys/key-algorithm.ts'
 import type { ServiceUser } from './service-user.ts'
 
@@ -84,55 +84,15 @@ export type NewCredential = {
   [Kind in CredentialKind]: Omit<CredentialOf<Kind>, 'credentialId' | 'createdAt'>
 }[CredentialKind]
 
-/** For each kind: its part of the resource names of the audit trail, and its refusals. */
-const KINDS: Readonly<
-  Record<
-    CredentialKind,
-    {
-      readonly part: string
-      readonly tooMany: readonly [DomainErrorCode, string]
-      readonly notFound: readonly [DomainErrorCode, string]
-    }
-  >
-> = {
-  client_secret: {
-    part: 'secrets',
-    tooMany: [
-      'client_secret_limit_reached',
-      `at most ${MAX_LIVE} secrets of a user work at a time and ${MAX_SECRETS} are kept: deactivate or delete one first`,
-    ],
-    notFound: ['client_secret_not_found', 'the user has no such client secret'],
-  },
-  user_key: {
-    part: 'keys',
-    tooMany: ['user_key_limit_reached', `a user has at most ${MAX_LIVE} keys: remove one first`],
-    notFound: ['user_key_not_found', 'the user has no such key'],
-  },
-  personal_access_token: {
-    part: 'tokens',
-    tooMany: [
-      'personal_access_token_limit_reached',
-      `a user has at most ${MAX_LIVE} personal access tokens: revoke one first`,
-    ],
-    notFound: ['personal_access_token_not_found', 'the user has no such personal access token'],
-  },
-  client_certificate: {
-    part: 'certificates',
-    tooMany: [
-      'client_certificate_limit_reached',
-      `a user has at most ${MAX_LIVE} client certificates: remove one first`,
-    ],
-    notFound: ['client_certificate_not_found', 'the user has no such client certificate'],
-  },
-  federated_identity: {
-    part: 'federated_identities',
-    tooMany: [
-      'federated_identity_limit_reached',
-      `a user has at most ${MAX_LIVE} federated identities: remove one first`,
-    ],
-    notFound: ['federated_identity_not_found', 'the user has no such federated identity'],
-  },
-}
+/** For each kind: its part of the resource names of the audit trail, and what refusals call it. */
+const KINDS: Readonly<Record<CredentialKind, { readonly part: string; readonly one: string; readonly many: string }>> =
+  {
+    client_secret: { part: 'secrets', one: 'client secret', many: 'client secrets' },
+    user_key: { part: 'keys', one: 'key', many: 'keys' },
+    personal_access_token: { part: 'tokens', one: 'personal access token', many: 'personal access tokens' },
+    client_certificate: { part: 'certificates', one: 'client certificate', many: 'client certificates' },
+    federated_identity: { part: 'federated_identities', one: 'federated identity', many: 'federated identities' },
+  }
 
 export const CREDENTIAL_KINDS = Object.keys(KINDS) as readonly CredentialKind[]
 
@@ -177,7 +137,7 @@ export function findCredential<Kind extends CredentialKind>(
   credentialId: string,
 ): CredentialOf<Kind> {
   const credential = credentialsOf(user, kind).find((candidate) => candidate.credentialId === credentialId)
-  if (credential === undefined) throw new DomainError(...KINDS[kind].notFound)
+  if (credential === undefined) throw new DomainError(`${kind}_not_found`, `the user has no such ${KINDS[kind].one}`)
   return credential
 }
 
@@ -200,8 +160,10 @@ export function addCredential(user: ServiceUser, credential: UserCredential, clo
     throw new DomainError('client_certificate_invalid', `the client certificate cannot be used: ${reason}`)
   }
   const live = others.filter((other) => isLive(other, clock)).length
-  if (live >= MAX_LIVE || others.length >= (kind === 'client_secret' ? MAX_SECRETS : MAX_LIVE)) {
-    throw new DomainError(...KINDS[kind].tooMany)
+  const max = kind === 'client_secret' ? MAX_SECRETS : MAX_LIVE
+  if (live >= MAX_LIVE || others.length >= max) {
+    const limit = `a user has at most ${MAX_LIVE} ${KINDS[kind].many} that work, and ${max} in all: remove one first`
+    throw new DomainError(`${kind}_limit_reached`, limit)
   }
   return { ...user, credentials: [...kept, credential] }
 }

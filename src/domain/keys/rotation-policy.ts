@@ -61,59 +61,34 @@ export const DEFAULT_ROTATION_POLICY: RotationPolicy = {
   keepStandby: true,
 }
 
-interface Rule {
-  readonly settings: readonly (keyof RotationPolicy)[]
-  /** @throws {DomainError} `rotation_policy_invalid`. */
-  check(policy: RotationPolicy, limits: RotationLimits): void
-}
-
-const RULES: readonly Rule[] = [
-  {
-    settings: ['publishAheadSeconds'],
-    check: ({ publishAheadSeconds }, { jwksMaxAgeSeconds }) =>
-      atLeast('publish_ahead', publishAheadSeconds, {
-        least: jwksMaxAgeSeconds,
-        why: 'the cache time of the key set (KEYTURN_JWKS_MAX_AGE): verifiers must know a key before it signs',
-      }),
-  },
-  {
-    settings: ['retentionSeconds'],
-    check: ({ retentionSeconds }, { tokenLifetimeSeconds, jwksMaxAgeSeconds }) =>
-      atLeast('retention', retentionSeconds, {
-        least: tokenLifetimeSeconds + jwksMaxAgeSeconds,
-        why: 'KEYTURN_TOKEN_LIFETIME and KEYTURN_JWKS_MAX_AGE together: every token of a key must verify until it expires',
-      }),
-  },
-  {
-    settings: ['rotationIntervalSeconds', 'publishAheadSeconds'],
-    check: ({ rotationIntervalSeconds, publishAheadSeconds }) =>
-      atLeast('rotation_interval', rotationIntervalSeconds, {
-        least: Math.max(1, publishAheadSeconds),
-        why: 'publish_ahead: otherwise a key would be published before its predecessor signs',
-      }),
-  },
-  wholeSeconds('rotation_interval', 'rotationIntervalSeconds'),
-  wholeSeconds('publish_ahead', 'publishAheadSeconds'),
-  wholeSeconds('retention', 'retentionSeconds'),
-  wholeSeconds('rollback_window', 'rollbackWindowSeconds'),
-  {
-    settings: ['rotationIntervalSeconds', 'publishAheadSeconds', 'retentionSeconds', 'keepStandby'],
-    check: assertKeysFit,
-  },
-]
-
 /**
  * Refuses a policy that would break a verifier, that contradicts itself, or that needs more keys than allowed.
  *
- * @param before The policy that it replaces. Unchanged settings are not checked, because they may date from other settings of the
- * replicas, and rotation must always be possible to switch off. Everything is checked when rotation is switched on.
+ * @param before The policy that it replaces. What stays or switches rotation off is not refused for what the settings of the replicas forbid: they may
+ * have changed since.
  * @throws {DomainError} `rotation_policy_invalid`, with the name of the setting as metadata `field`.
  */
 export function assertPolicy(policy: RotationPolicy, limits: RotationLimits, before?: RotationPolicy): void {
-  const isWhole = before === undefined || (policy.enabled && !before.enabled)
-  for (const { settings, check } of RULES) {
-    if (isWhole || settings.some((name) => policy[name] !== before[name])) check(policy, limits)
-  }
+  const { rotationIntervalSeconds, publishAheadSeconds, retentionSeconds, rollbackWindowSeconds } = policy
+  assertWholeSeconds('rotation_interval', rotationIntervalSeconds)
+  assertWholeSeconds('publish_ahead', publishAheadSeconds)
+  assertWholeSeconds('retention', retentionSeconds)
+  assertWholeSeconds('rollback_window', rollbackWindowSeconds)
+  if (policy === before || (before?.enabled === true && !policy.enabled)) return
+  const { jwksMaxAgeSeconds, tokenLifetimeSeconds } = limits
+  assertAtLeast('publish_ahead', publishAheadSeconds, {
+    least: jwksMaxAgeSeconds,
+    why: 'the cache time of the key set (KEYTURN_JWKS_MAX_AGE): verifiers must know a key before it signs',
+  })
+  assertAtLeast('retention', retentionSeconds, {
+    least: tokenLifetimeSeconds + jwksMaxAgeSeconds,
+    why: 'KEYTURN_TOKEN_LIFETIME and KEYTURN_JWKS_MAX_AGE together: every token of a key must verify until it expires',
+  })
+  assertAtLeast('rotation_interval', rotationIntervalSeconds, {
+    least: Math.max(1, publishAheadSeconds),
+    why: 'publish_ahead: otherwise a key would be published before its predecessor signs',
+  })
+  assertKeysFit(policy, limits)
 }
 
 /** The policy with some settings changed: the same object if that makes no difference. */
@@ -186,18 +161,16 @@ function assertKeysFit(policy: RotationPolicy, limits: RotationLimits): void {
   )
 }
 
-function wholeSeconds(field: string, name: Exclude<keyof RotationPolicy, 'enabled' | 'config' | 'keepStandby'>): Rule {
-  return {
-    settings: [name],
-    check: ({ [name]: value }) => {
-      if (!Number.isInteger(value) || value < 0 || value > MAX_POLICY_SECONDS) {
-        throw invalid(field, `${field} must be a whole number of seconds from 0 to ${MAX_POLICY_SECONDS}`)
-      }
-    },
-  }
+function assertWholeSeconds(field: string, value: number): void {
+  if (Number.isInteger(value) && value >= 0 && value <= MAX_POLICY_SECONDS) return
+  throw invalid(field, `${field} must be a whole number of seconds from 0 to ${MAX_POLICY_SECONDS}`)
 }
 
-function atLeast(field: string, value: number, { least, why }: { readonly least: number; readonly why: string }): void {
+function assertAtLeast(
+  field: string,
+  value: number,
+  { least, why }: { readonly least: number; readonly why: string },
+): void {
   if (value < least) throw invalid(field, `${field} must be at least ${least} s, which is ${why}`)
 }
 

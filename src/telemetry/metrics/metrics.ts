@@ -1,6 +1,7 @@
 /** The metrics of this process. `metrics-server.ts` serves them, `docs/metrics.md` says what each one means. */
 import { Registry } from 'prom-client'
 import type { WebhookStatus } from '../../app/events/webhook-deliverer.ts'
+import type { RotationStatus } from '../../app/keys/rotator.ts'
 import type { CredentialCounts } from '../../domain/ports/identities.ts'
 import { metricsIn } from './instruments.ts'
 import { measureProcess } from './process-metrics.ts'
@@ -8,13 +9,6 @@ import { measureReplica, type ObservedReplica } from './replica-metrics.ts'
 import { measureRequests } from './request-metrics.ts'
 
 export type Metrics = ReturnType<typeof createMetrics>
-
-export interface RotationStatus {
-  readonly enabled: boolean
-  /** How long the active key has been signing beyond the policy's interval, in seconds; 0 if it has not. */
-  readonly overdueSeconds: number
-  readonly failures: number
-}
 
 export function createMetrics() {
   const registry = new Registry()

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { createDecryptabilityCheck } from '../../../src/app/keys/decryptability-check.ts'
-import { Rotator } from '../../../src/app/keys/rotator.ts'
+import { startRotator as start } from '../../../src/app/keys/rotator.ts'
 import { Replica } from '../../../src/app/replica/replica.ts'
 import type { AuditEntry } from '../../../src/domain/audit.ts'
 import {
@@ -104,7 +104,7 @@ async function startRotator({
   })
   await replica.start()
   const audit = { refuse: (entry: AuditEntry, outcome: string) => refusals.push(`${entry.action} ${outcome}`) }
-  const rotator = new Rotator({
+  const rotator = start({
     store: { update, publish },
     generator: { generate },
     replica,
@@ -115,7 +115,6 @@ async function startRotator({
     audit,
     log,
   })
-  rotator.start()
   const stop = async () => {
     await rotator.stop()
     await replica.stop()
@@ -191,7 +190,7 @@ describe('a rotator', () => {
     expect(await states()).toEqual(['active', 'initial'])
     expect(await events()).toEqual(['rotation/create web_keys ok'])
     expect([...a.refusals, ...b.refusals]).toEqual([])
-    expect(a.rotator.status.failures + b.rotator.status.failures).toBe(0)
+    expect(a.rotator.status().failures + b.rotator.status().failures).toBe(0)
   })
 
   it('counts and writes down failures, tries again later each time, and goes on', async () => {
@@ -207,14 +206,14 @@ describe('a rotator', () => {
     await passTimeUntil([clock], () => expect(attempts).toBe(4))
     // At 1 s, and then after 1, 2 and 4 s at least.
     expect(clock.monotonic()).toBeGreaterThanOrEqual(8 * SECOND)
-    await eventually(() => expect(rotator.status.failures).toBe(4))
-    expect(rotator.status.overdueSeconds).toBeGreaterThanOrEqual(99)
+    await eventually(() => expect(rotator.status().failures).toBe(4))
+    expect(rotator.status().overdueSeconds).toBeGreaterThanOrEqual(99)
     expect(refusals).toEqual(Array(4).fill('rotation/create ROTATION_FAILED'))
     expect(log.lines.filter((line) => line.startsWith('error a step of the rotation failed'))).toHaveLength(4)
 
     broken = false
     await passTimeUntil([clock], async () => expect(await states()).toEqual(['active', 'initial']))
-    expect(rotator.status.failures).toBe(4)
+    expect(rotator.status().failures).toBe(4)
   })
 
   it('does not let a key sign that it cannot open: that is a failure, and the key before signs on', async () => {
@@ -230,7 +229,7 @@ describe('a rotator', () => {
         if (!masterKeyIsThere) throw new Error(`master key "mk-new" sealed ${keyId} and is not configured`)
       },
     })
-    await passTimeUntil([clock], () => expect(rotator.status.failures).toBe(2))
+    await passTimeUntil([clock], () => expect(rotator.status().failures).toBe(2))
     expect(await states()).toEqual(['active', 'initial'])
     expect(await events()).toEqual([])
     expect(refusals).toEqual(Array(2).fill('rotation/activate ROTATION_FAILED'))
