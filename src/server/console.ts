@@ -4,9 +4,9 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AttemptLimiter } from '../app/access/attempt-limiter.ts'
 import type { AuditTrail } from '../app/audit/audit-trail.ts'
-import { ConsoleSessions } from '../app/console/console-sessions.ts'
-import { People } from '../app/console/people.ts'
-import { SessionAccess } from '../app/console/session-access.ts'
+import { createConsoleSessions } from '../app/console/console-sessions.ts'
+import { createPeople } from '../app/console/people.ts'
+import { createSessionAccess } from '../app/console/session-access.ts'
 import type { Config } from '../config/config.ts'
 import { CALLBACK_PATH } from '../domain/console/sign-ins.ts'
 import type { OpenIdProvider } from '../domain/ports/console.ts'
@@ -37,11 +37,11 @@ export function createConsole(parts: ConsoleParts): ConsoleRpc | null {
   const { secrets, publicKeys } = integrity
   const store = aroundRows(tracing.calls('ConsoleStore', createConsoleStore(database, publicKeys)))
   const shared = { store, users, secrets, replica, attempts, digest, now }
-  const sessions = new ConsoleSessions({ ...shared, audit, clock, newId })
-  const people = new People({ store: users, replica, sessions, audit, rules: config.openId?.roles ?? [], idOf })
+  const sessions = createConsoleSessions({ ...shared, audit, clock, newId })
+  const people = createPeople({ store: users, replica, sessions, audit, rules: config.openId?.roles ?? [], idOf })
   return {
     sessions,
-    access: new SessionAccess({ ...shared, secrets: secrets.sessionCookies }),
+    access: createSessionAccess({ ...shared, secrets: secrets.sessionCookies }),
     openId: provider === null ? null : { provider, people, attempts, digest },
     headers: CONSOLE_HEADERS,
     tokenLifetimeSeconds: config.tokenLifetimeSeconds,

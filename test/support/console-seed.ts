@@ -46,7 +46,7 @@ export async function seedSession(
 }
 
 async function write({ database, integrity }: Seeding, added: Pick<SignIns, 'links' | 'sessions'>): Promise<void> {
-  const nothing: SignIns = { links: [], sessions: [], unreadable: [], users: new Map() }
+  const nothing: SignIns = { userId: '', isEnabled: true, links: [], sessions: [] }
   await database.db
     .transaction()
     .execute((trx) => writeSignIns(trx, [nothing, { ...nothing, ...added }], integrity.publicKeys))

@@ -26,41 +26,22 @@ export interface PeopleOptions {
   readonly idOf: (...texts: readonly string[]) => string
 }
 
-export class People {
-  readonly #options: PeopleOptions
+export type People = ReturnType<typeof createPeople>
 
-  constructor(options: PeopleOptions) {
-    this.#options = options
+export function createPeople({ store, replica, sessions, audit, rules, idOf }: PeopleOptions) {
+  const makeProject = async (projectId: string, request: BrowserRequest): Promise<void> => {
+    if ((await store.findProject(projectId)) !== undefined) return
+    const entry = { ...SYSTEM, ...request, action: 'console/people', resource: projectResource(projectId) }
+    await store.changeProject(projectId, entry, (project, at) => {
+      return { next: project ?? createProject(projectId, PEOPLE_PROJECT_NAME, at), result: undefined }
+    })
   }
 
-  /**
-   * Opens a session of a person.
-   * @throws {DomainError} `sign_in_not_allowed`, `last_owner`, `console_limit_reached`, `project_name_taken` if another project has the name
-   * of the project of people; `storage_unavailable`, `change_outcome_unknown`.
-   */
-  async signIn(person: Person, request: BrowserRequest): Promise<OpenedSession> {
-    const { store, replica, idOf, audit } = this.#options
-    replica.guard.assertCurrent()
-    replica.assertPrimary()
-    const userId = idOf(person.issuer, person.subject)
-    const before = await store.findUser(userId)
-    try {
-      return await this.#signIn(person, userId, before !== undefined, request)
-    } catch (error) {
-      if (error instanceof DomainError && error.code === 'sign_in_not_allowed') {
-        const resource = before === undefined ? '' : userResource(userId)
-        audit.refuse({ ...request, actor: ANONYMOUS, action: SIGN_IN, resource }, 'SIGN_IN_NOT_ALLOWED')
-      }
-      throw error
-    }
-  }
-
-  async #signIn(person: Person, userId: string, isKnown: boolean, request: BrowserRequest): Promise<OpenedSession> {
-    const { store, replica, sessions, rules, idOf } = this.#options
+  const open = async (person: Person, userId: string, isKnown: boolean, request: BrowserRequest) => {
     const instanceRoles = rolesOf(person, rules)
     if (instanceRoles.length === 0 && !isKnown) throw notAllowed()
     const projectId = idOf(PEOPLE_PROJECT_NAME)
-    await this.#makeProject(projectId, request)
+    await makeProject(projectId, request)
     const facts = { userId, projectId, projectName: PEOPLE_PROJECT_NAME, name: nameOf(person), instanceRoles }
     const entry = { ...SYSTEM, ...request, action: 'console/person', resource: userResource(userId) }
     await store.changeUser(userId, entry, (user, { date }) => {
@@ -71,12 +52,26 @@ export class People {
     return await sessions.openFor(userId, request)
   }
 
-  async #makeProject(projectId: string, request: BrowserRequest): Promise<void> {
-    const { store } = this.#options
-    if ((await store.findProject(projectId)) !== undefined) return
-    const entry = { ...SYSTEM, ...request, action: 'console/people', resource: projectResource(projectId) }
-    await store.changeProject(projectId, entry, (project, at) => {
-      return { next: project ?? createProject(projectId, PEOPLE_PROJECT_NAME, at), result: undefined }
-    })
+  return {
+    /**
+     * Opens a session of a person.
+     * @throws {DomainError} `sign_in_not_allowed`, `last_owner`, `console_limit_reached`, `project_name_taken` if another project has the name
+     * of the project of people; `storage_unavailable`, `change_outcome_unknown`.
+     */
+    async signIn(person: Person, request: BrowserRequest): Promise<OpenedSession> {
+      replica.guard.assertCurrent()
+      replica.assertPrimary()
+      const userId = idOf(person.issuer, person.subject)
+      const isKnown = (await store.findUser(userId)) !== undefined
+      try {
+        return await open(person, userId, isKnown, request)
+      } catch (error) {
+        if (error instanceof DomainError && error.code === 'sign_in_not_allowed') {
+          const resource = isKnown ? userResource(userId) : ''
+          audit.refuse({ ...request, actor: ANONYMOUS, action: SIGN_IN, resource }, 'SIGN_IN_NOT_ALLOWED')
+        }
+        throw error
+      }
+    },
   }
 }

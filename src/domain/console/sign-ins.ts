@@ -1,7 +1,7 @@
 /** Sign-in links and sessions of the console, with their limits and their end. What a session may do is what its user may do. */
+import { sessionResource, userResource } from '../audit-resources.ts'
 import { DomainError } from '../errors.ts'
 import { isOpen, type SessionOrigin } from '../identities/authority.ts'
-import type { ServiceUser } from '../identities/service-user.ts'
 import { after, earliest } from '../time.ts'
 import { notAllowed } from './person.ts'
 
@@ -11,14 +11,8 @@ export const SESSION_LIFETIME_SECONDS = 8 * 3600
 /** How exactly the last use of a session is known, in seconds: so a session may end this much before it has been idle for too long. */
 export const LAST_USE_SECONDS = 60
 
-/**
- * Of links, and of sessions. A further one replaces the oldest link, or the session that has been idle longest, of the user or of the users of the
- * project. Users with a role over the instance count for no project, so that no other user can keep them out.
- */
-const MAX_OF_USER = 10
-const MAX_OF_PROJECT = 100
-/** Of all users with a role over the instance, and of all others: these are refused. */
-const MAX = 1000
+/** Of the links, and of the sessions, of a user. A further one replaces the oldest link, or the session that has been idle longest. */
+const MAX = 10
 
 export interface SignInLink {
   /** Of its code, which is stored nowhere. */
@@ -48,18 +42,17 @@ export type UnreadableSession = Pick<ConsoleSession, 'sessionId'>
 
 export interface Sessions {
   readonly sessions: readonly ConsoleSession[]
-  /** They count for no limit, and stay until they are ended, so that an owner sees them. */
+  /** They stay until they are ended, so that an owner sees them. */
   readonly unreadable: readonly UnreadableSession[]
 }
 
-export interface SignIns extends Sessions {
+/** What one user has at the console. */
+export interface SignIns {
+  readonly userId: string
+  readonly isEnabled: boolean
   readonly links: readonly SignInLink[]
-  /** Those who have a link or a session, and the one who asks for one, by their ids. */
-  readonly users: ReadonlyMap<string, SignInUser>
+  readonly sessions: readonly ConsoleSession[]
 }
-
-/** What signing in depends on of a user. */
-export type SignInUser = Pick<ServiceUser, 'enabled' | 'projectId' | 'instanceRoles'>
 
 interface OpenedNow {
   readonly next: SignIns
@@ -67,7 +60,7 @@ interface OpenedNow {
   readonly replaced: readonly ConsoleSession[]
 }
 
-export type NewSession = Pick<ConsoleSession, 'sessionId' | 'hash' | 'clientAddress' | 'userId' | 'origin'>
+export type NewSession = Pick<ConsoleSession, 'sessionId' | 'hash' | 'clientAddress' | 'origin'>
 
 function openSignIns({ links, sessions, ...others }: SignIns, clock: Date): SignIns {
   return {
@@ -77,60 +70,59 @@ function openSignIns({ links, sessions, ...others }: SignIns, clock: Date): Sign
   }
 }
 
-/** @throws {DomainError} `console_limit_reached`. */
 export function addLink(
   signIns: SignIns,
-  facts: Pick<SignInLink, 'hash' | 'userId' | 'origin'>,
+  facts: Pick<SignInLink, 'hash' | 'origin'>,
   clock: Date,
 ): { readonly next: SignIns; readonly link: SignInLink } {
   const open = openSignIns(signIns, clock)
-  const link = { ...facts, createdAt: clock, expiresAt: endOf(facts.origin, clock, LINK_LIFETIME_SECONDS) }
-  const kept = withRoom(open.links, link.userId, { users: open.users, ageOf: ({ createdAt }) => createdAt })
-  if (kept === undefined) throw limitReached(`there are ${MAX} sign-in links: try again in a minute`)
-  return { next: { ...open, links: [...kept, link] }, link }
+  const expiresAt = endOf(facts.origin, clock, LINK_LIFETIME_SECONDS)
+  const link = { ...facts, userId: open.userId, createdAt: clock, expiresAt }
+  return { next: { ...open, links: [...latestOf(open.links, ({ createdAt }) => createdAt), link] }, link }
 }
 
-/** Uses up the link. @throws {DomainError} `sign_in_link_invalid` if there is no such link, any more or yet; `console_limit_reached`. */
+/** Uses up the link. @throws {DomainError} `sign_in_link_invalid` if there is no such link, any more or yet. */
 export function openSession(
   signIns: SignIns,
   linkHash: Uint8Array,
-  { clock, ...facts }: Omit<NewSession, 'userId' | 'origin'> & { readonly clock: Date },
+  { clock, ...facts }: Omit<NewSession, 'origin'> & { readonly clock: Date },
 ): OpenedNow {
   const open = openSignIns(signIns, clock)
   const link = open.links.find(({ hash }) => isSame(hash, linkHash))
   if (link === undefined) throw invalidLink()
-  const { userId, origin } = link
-  const opened = openSessionFor(open, { ...facts, userId, origin, clock })
+  const opened = openSessionFor(open, { ...facts, origin: link.origin, clock })
   return { ...opened, next: { ...opened.next, links: open.links.filter((other) => other !== link) } }
 }
 
-/** For a user who has been proved otherwise. @throws {DomainError} `sign_in_not_allowed`; `console_limit_reached`. */
+/** For a user who has been proved otherwise. @throws {DomainError} `sign_in_not_allowed`. */
 export function openSessionOf(signIns: SignIns, facts: NewSession & { readonly clock: Date }): OpenedNow {
-  if (signIns.users.get(facts.userId)?.enabled !== true) throw notAllowed()
+  if (!signIns.isEnabled) throw notAllowed()
   return openSessionFor(signIns, facts)
 }
 
 function openSessionFor(signIns: SignIns, { clock, ...facts }: NewSession & { readonly clock: Date }): OpenedNow {
   const open = openSignIns(signIns, clock)
   const expiresAt = endOf(facts.origin, clock, SESSION_LIFETIME_SECONDS)
-  const session = { ...facts, createdAt: clock, expiresAt, lastUsedAt: clock }
-  const kept = withRoom(open.sessions, facts.userId, { users: open.users, ageOf: ({ lastUsedAt }) => lastUsedAt })
-  if (kept === undefined) throw limitReached(`${MAX} sessions of the console are open: end one first`)
-  return {
-    next: { ...open, sessions: [...kept, session] },
-    session,
-    replaced: open.sessions.filter((other) => !kept.includes(other)),
+  const session = { ...facts, userId: open.userId, createdAt: clock, expiresAt, lastUsedAt: clock }
+  const kept = latestOf(open.sessions, ({ lastUsedAt }) => lastUsedAt)
+  const replaced = open.sessions.filter((other) => !kept.includes(other))
+  return { next: { ...open, sessions: [...kept, session] }, session, replaced }
+}
+
+/** Whether a session, readable or not, can be ended now. @throws {DomainError} `console_session_not_found`, also for one that has ended. */
+export function assertEndable<Session extends ConsoleSession | UnreadableSession>(
+  session: Session | undefined,
+  clock: Date,
+): asserts session is Session {
+  if (session === undefined || ('userId' in session && !isOpen(session, clock))) {
+    throw new DomainError('console_session_not_found', 'there is no such session of the console')
   }
 }
 
-/** Ends a session, readable or not. @throws {DomainError} `console_session_not_found`, also for one that has ended. */
-export function endSession(signIns: SignIns, sessionId: string, clock: Date): SignIns {
-  const open = openSignIns(signIns, clock)
-  const isOther = (session: UnreadableSession) => session.sessionId !== sessionId
-  if (open.sessions.every(isOther) && open.unreadable.every(isOther)) {
-    throw new DomainError('console_session_not_found', 'there is no such session of the console')
-  }
-  return { ...open, sessions: open.sessions.filter(isOther), unreadable: open.unreadable.filter(isOther) }
+/** A session in the audit trail. Nothing but the id is believed of one that cannot be read. */
+export function resourceOf(session: Pick<ConsoleSession, 'userId' | 'sessionId'> | UnreadableSession): string {
+  const { sessionId } = session
+  return 'userId' in session ? userResource(session.userId, 'sessions', sessionId) : sessionResource(sessionId)
 }
 
 /** The same refusal for a code that never existed, was used, or has expired. */
@@ -146,39 +138,9 @@ function endOf(origin: SessionOrigin, clock: Date, lifetimeSeconds: number): Dat
   return origin.kind === 'openid_provider' ? end : earliest(end, origin.expiresAt)
 }
 
-/** Those that stay if there is one more of a user; undefined if there is no room for it. */
-function withRoom<Item extends { readonly userId: string }>(
-  items: readonly Item[],
-  userId: string,
-  { users, ageOf }: { readonly users: SignIns['users']; readonly ageOf: (item: Item) => Date },
-): readonly Item[] | undefined {
-  const projectOf = (item: { readonly userId: string }): string | null => {
-    const { projectId = '', instanceRoles = [] } = users.get(item.userId) ?? {}
-    return instanceRoles.length > 0 ? null : projectId
-  }
-  const project = projectOf({ userId })
-  const ofUser = withoutSurplus(items, { max: MAX_OF_USER, isOne: (item) => item.userId === userId, ageOf })
-  const max = project === null ? MAX : MAX_OF_PROJECT
-  const kept = withoutSurplus(ofUser, { max, isOne: (item) => projectOf(item) === project, ageOf })
-  const isFull = kept.filter((item) => projectOf(item) !== null).length >= MAX
-  return project !== null && isFull ? undefined : kept
-}
-
-/** Without the oldest of some, so that there is room for one more of them. */
-function withoutSurplus<Item>(
-  items: readonly Item[],
-  options: { readonly max: number; readonly isOne: (item: Item) => boolean; readonly ageOf: (item: Item) => Date },
-): readonly Item[] {
-  const { max, isOne, ageOf } = options
-  const some = items.filter(isOne)
-  const surplus = some
-    .toSorted((a, b) => ageOf(a).getTime() - ageOf(b).getTime())
-    .slice(0, Math.max(0, some.length - max + 1))
-  return items.filter((item) => !surplus.includes(item))
-}
-
-function limitReached(message: string): DomainError {
-  return new DomainError('console_limit_reached', message)
+/** The latest ones, among which there is room for one more. */
+function latestOf<Item>(items: readonly Item[], dateOf: (item: Item) => Date): readonly Item[] {
+  return items.toSorted((a, b) => dateOf(a).getTime() - dateOf(b).getTime()).slice(1 - MAX)
 }
 
 /** Not constant-time: hashes of texts with 256 random bits are no secret. */

@@ -33,7 +33,7 @@ interface PersonalAccessTokenCredential {
  */
 export type SessionOrigin = AccessTokenCredential | PersonalAccessTokenCredential | { readonly kind: 'openid_provider' }
 
-const SESSION_IDLE_SECONDS = 30 * 60
+export const SESSION_IDLE_SECONDS = 30 * 60
 
 /** What of a session of the console its end depends on. */
 export interface SessionDates {
@@ -80,7 +80,7 @@ export interface UserAuthority {
  * The right of a service user over its own tokens and sessions, by a credential that it has proved as a client of an OAuth endpoint or at
  * the console. The change decides whether that credential is still live: it is among what is changed.
  */
-interface ClientAuthority {
+export interface ClientAuthority {
   readonly kind: 'client'
   readonly userId: string
 }

@@ -2,28 +2,30 @@
 import type { AuditEntry } from '../audit.ts'
 import type { Person } from '../console/person.ts'
 import type { ConsoleSession, Sessions, SignInLink, SignIns } from '../console/sign-ins.ts'
-import type { ChangeEntry } from '../identities/authority.ts'
+import type { ChangeEntry, ClientAuthority, UserAuthority } from '../identities/authority.ts'
 
-/**
- * The sign-in links and sessions of the console in the database. Every method throws {DomainError} `storage_unavailable`, and `change`
- * what `KeyStore.update` does.
- */
-export interface ConsoleStore {
-  /** Like `KeyStore.update`, for all links and sessions. The user of the authority of `entry` is among the users that `decide` gets. */
-  change<T>(entry: ChangeEntry, decide: (signIns: SignIns, clock: Date) => SignInsChange<T>): Promise<T>
-  /** Also those that have ended and were not deleted yet. */
-  listSessions(): Promise<Sessions & ReadAt>
-  /** A link, expired or not. @throws {UnreadableRow} */
-  findLink(hash: Uint8Array): Promise<({ readonly link: SignInLink } & ReadAt) | undefined>
-  /** A session, ended or not. @param key The hash of its cookie, or its id. @throws {UnreadableRow} */
-  findSession(key: Uint8Array | string): Promise<({ readonly session: ConsoleSession } & ReadAt) | undefined>
-  /** Notes that a session is used now. Within a minute of the last use it changes nothing. It is no change of the instance. */
-  recordUse(sessionId: string): Promise<void>
+/** A change of a user of what is its own. */
+export interface OwnEntry extends ChangeEntry {
+  readonly authority: UserAuthority | ClientAuthority
 }
 
-export interface ReadAt {
-  /** By the clock of the database, which also dates links and sessions. A replica may hold another time (decision 15). */
-  readonly clock: Date
+/**
+ * The sign-in links and sessions of the console in the database. Every method throws {DomainError} `storage_unavailable`, and what changes
+ * something what `KeyStore.update` does.
+ */
+export interface ConsoleStore {
+  /** Like `KeyStore.update`, for the links and sessions of the user of the authority. */
+  change<T>(entry: OwnEntry, decide: (signIns: SignIns, clock: Date) => SignInsChange<T>): Promise<T>
+  /** Ends a session of any user, readable or not. @throws {DomainError} `console_session_not_found`, also for one that has ended. */
+  endSession(entry: Omit<ChangeEntry, 'resource'>, sessionId: string): Promise<void>
+  /** Also those that have ended and were not deleted yet. */
+  listSessions(): Promise<Sessions>
+  /** A link, expired or not. @throws {UnreadableRow} */
+  findLink(hash: Uint8Array): Promise<SignInLink | undefined>
+  /** A session, ended or not. @param key The hash of its cookie, or its id. @throws {UnreadableRow} */
+  findSession(key: Uint8Array | string): Promise<ConsoleSession | undefined>
+  /** Notes that a session is used now. Within a minute of the last use it changes nothing. It is no change of the instance. */
+  recordUse(sessionId: string): Promise<void>
 }
 
 export interface SignInsChange<T> {

@@ -2,51 +2,41 @@
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { ConsoleSession, Sessions, SignInLink, SignIns, UnreadableSession } from '../../domain/console/sign-ins.ts'
 import { UnreadableRow } from '../../domain/errors.ts'
-import type { SessionOrigin } from '../../domain/identities/authority.ts'
-import { parseInstanceRole } from '../../domain/identities/permission.ts'
+import { SESSION_IDLE_SECONDS, type SessionOrigin } from '../../domain/identities/authority.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
-import type { ReadAt } from '../../domain/ports/console.ts'
 import { CLOCK } from '../schema/clock.ts'
 import { readRow } from '../schema/read-row.ts'
 import type { Tables } from '../schema/tables.ts'
 import { bytea, writeRows } from '../schema/write-rows.ts'
 
-/** All links and sessions with their users, and one user more. @throws {UnreadableRow} if the MAC of a link is wrong. */
-export async function readSignIns(db: Kysely<Tables>, userId: string | null, macs: PublicKeyMacs): Promise<SignIns> {
-  const rows = await db.selectFrom('sign_in_links').selectAll().execute()
-  const links = rows.map((row) => toLink(row, macs))
-  const found = await readSessions(db, macs)
-  const userIds = [...links, ...found.sessions].map((signIn) => signIn.userId)
-  return { links, ...found, users: await readUsers(db, userId === null ? userIds : [...userIds, userId]) }
+/** Those of a user. A session that cannot be read must not keep the user from signing in. @throws {UnreadableRow} if the MAC of a link is wrong. */
+export async function readSignIns(db: Kysely<Tables>, userId: string, macs: PublicKeyMacs): Promise<SignIns> {
+  const links = await db.selectFrom('sign_in_links').selectAll().where('user_id', '=', userId).execute()
+  const sessions = await db.selectFrom('console_sessions').selectAll().where('user_id', '=', userId).execute()
+  const user = db.selectFrom('service_users').select('enabled').where('user_id', '=', userId)
+  return {
+    userId,
+    isEnabled: (await user.executeTakeFirst())?.enabled === true,
+    links: links.map((row) => toLink(row, macs)),
+    sessions: toSessions(sessions, macs).sessions,
+  }
 }
 
-async function readUsers(db: Kysely<Tables>, userIds: readonly string[]): Promise<SignIns['users']> {
-  const users = await db
-    .selectFrom('service_users as u')
-    .where(sql<boolean>`u.user_id = any(${userIds}::uuid[])`)
-    .select(['u.user_id', 'u.enabled', 'u.project_id', 'u.instance_roles'])
-    .execute()
-  return new Map(
-    users.map(({ user_id, enabled, project_id: projectId, instance_roles: roles }) => {
-      return [user_id, { enabled, projectId, instanceRoles: roles.map(parseInstanceRole) }]
-    }),
-  )
-}
-
-/** All sessions, oldest first. One row with a wrong MAC must not hide the others, nor keep people from signing in. */
+/** All sessions, oldest first. */
 export async function readSessions(db: Kysely<Tables>, macs: PublicKeyMacs): Promise<Sessions> {
   const query = db.selectFrom('console_sessions').selectAll().orderBy('creation_date').orderBy('session_id')
-  const sessions: ConsoleSession[] = []
-  const unreadable: UnreadableSession[] = []
-  for (const row of await query.execute()) {
-    try {
-      sessions.push(toSession(row, macs))
-    } catch (error) {
-      if (!(error instanceof UnreadableRow)) throw error
-      unreadable.push({ sessionId: row.session_id })
-    }
-  }
-  return { sessions, unreadable }
+  return toSessions(await query.execute(), macs)
+}
+
+/** The session with an id, readable or not. */
+export async function readAnySession(
+  db: Kysely<Tables>,
+  sessionId: string,
+  macs: PublicKeyMacs,
+): Promise<ConsoleSession | UnreadableSession | undefined> {
+  const query = db.selectFrom('console_sessions').selectAll().where('session_id', '=', sessionId)
+  const { sessions, unreadable } = toSessions(await query.execute(), macs)
+  return [...sessions, ...unreadable][0]
 }
 
 /** @throws {UnreadableRow} */
@@ -54,10 +44,9 @@ export async function readLink(
   db: Kysely<Tables>,
   hash: Uint8Array,
   macs: PublicKeyMacs,
-): Promise<({ readonly link: SignInLink } & ReadAt) | undefined> {
-  const query = db.selectFrom('sign_in_links').selectAll().select(CLOCK.as('clock'))
-  const row = await query.where('hash', '=', hash).executeTakeFirst()
-  return row === undefined ? undefined : { link: toLink(row, macs), clock: row.clock }
+): Promise<SignInLink | undefined> {
+  const row = await db.selectFrom('sign_in_links').selectAll().where('hash', '=', hash).executeTakeFirst()
+  return row && toLink(row, macs)
 }
 
 /** @param key The hash of its cookie, or its id. @throws {UnreadableRow} */
@@ -65,37 +54,39 @@ export async function readSession(
   db: Kysely<Tables>,
   key: Uint8Array | string,
   macs: PublicKeyMacs,
-): Promise<({ readonly session: ConsoleSession } & ReadAt) | undefined> {
-  const query = db.selectFrom('console_sessions').selectAll().select(CLOCK.as('clock'))
-  const row = await (typeof key === 'string'
-    ? query.where('session_id', '=', key)
-    : query.where('hash', '=', key)
-  ).executeTakeFirst()
-  return row === undefined ? undefined : { session: toSession(row, macs), clock: row.clock }
+): Promise<ConsoleSession | undefined> {
+  const query = db.selectFrom('console_sessions').selectAll()
+  const found = typeof key === 'string' ? query.where('session_id', '=', key) : query.where('hash', '=', key)
+  const row = await found.executeTakeFirst()
+  return row && toSession(row, macs)
 }
 
-/** Writes the difference, and returns whether there is one. Last uses are not written: `ConsoleStore.recordUse` has a statement of its own. */
+/**
+ * Writes the difference, and returns whether there is one. Last uses are not written: `ConsoleStore.recordUse` has a statement of its own.
+ */
 export async function writeSignIns(
   trx: Transaction<Tables>,
   [before, next]: readonly [before: SignIns, next: SignIns],
   macs: PublicKeyMacs,
 ): Promise<boolean> {
-  const bySessionId = { table: 'console_sessions', key: ['session_id'] } as const
+  const links = { table: 'sign_in_links', key: ['hash'], rows: (link: SignInLink) => [toLinkRow(link, macs)] } as const
+  const rows = (session: ConsoleSession) => [toSessionRow(session, macs)]
+  const sessions = { table: 'console_sessions', key: ['session_id'], rows } as const
   const written = [
-    await writeRows(trx, { table: 'sign_in_links', key: ['hash'], rows: (link) => [toLinkRow(link, macs)] }, [
-      before.links,
-      next.links,
-    ]),
-    await writeRows(trx, { ...bySessionId, rows: (session) => [toSessionRow(session, macs)] }, [
-      before.sessions,
-      next.sessions,
-    ]),
-    await writeRows(trx, { ...bySessionId, rows: ({ sessionId }) => [{ session_id: sessionId }] }, [
-      before.unreadable,
-      next.unreadable,
-    ]),
+    await writeRows(trx, links, [before.links, next.links]),
+    await writeRows(trx, sessions, [before.sessions, next.sessions]),
   ]
   return written.includes(true)
+}
+
+/** Deletes what has ended, of all users. */
+export async function deleteEndedSignIns(trx: Transaction<Tables>): Promise<void> {
+  const idle = sql<boolean>`last_use_date <= ${CLOCK} - make_interval(secs => ${sql.lit(SESSION_IDLE_SECONDS)})`
+  await trx.deleteFrom('sign_in_links').where('expiration_date', '<=', CLOCK).execute()
+  await trx
+    .deleteFrom('console_sessions')
+    .where((row) => row.or([row('expiration_date', '<=', CLOCK), idle]))
+    .execute()
 }
 
 /** Ends what users have at the console. */
@@ -124,6 +115,21 @@ function toLinkRow(link: SignInLink, macs: PublicKeyMacs) {
     expiration_date: link.expiresAt,
     mac: bytea(macs.of('signInLinks', textsOf(link))),
   }
+}
+
+/** One row with a wrong MAC does not hide the others. */
+function toSessions(rows: readonly Selectable<Tables['console_sessions']>[], macs: PublicKeyMacs): Sessions {
+  const sessions: ConsoleSession[] = []
+  const unreadable: UnreadableSession[] = []
+  for (const row of rows) {
+    try {
+      sessions.push(toSession(row, macs))
+    } catch (error) {
+      if (!(error instanceof UnreadableRow)) throw error
+      unreadable.push({ sessionId: row.session_id })
+    }
+  }
+  return { sessions, unreadable }
 }
 
 function toSession(row: Selectable<Tables['console_sessions']>, macs: PublicKeyMacs): ConsoleSession {

@@ -7,11 +7,12 @@ import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { addLink } from '../../../src/domain/console/sign-ins.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
-import type { ChangeEntry, Credential, UserAuthority } from '../../../src/domain/identities/authority.ts'
+import type { Credential, UserAuthority } from '../../../src/domain/identities/authority.ts'
 import type { InstanceRole, Permission, ProjectMemberRole } from '../../../src/domain/identities/permission.ts'
 import { createProject } from '../../../src/domain/identities/project.ts'
 import { type Reach, WHOLE_INSTANCE } from '../../../src/domain/identities/reach.ts'
 import { planCreation } from '../../../src/domain/keys/key-ring.ts'
+import type { OwnEntry } from '../../../src/domain/ports/console.ts'
 import { createConsoleStore } from '../../../src/storage/console/console-store.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
 import { createKeyStore } from '../../../src/storage/keys/key-store.ts'
@@ -29,7 +30,7 @@ const PERMISSION: Permission = 'iam.user.write'
 const NOTHING: Reach = { kind: 'limited', projectIds: new Set(), userId: null }
 
 /** Makes one change that would change something, with this entry. Says with `onDecide` that the decision was asked. */
-type Changing = (database: Database, entry: ChangeEntry, onDecide: () => void) => Promise<() => Promise<unknown>>
+type Changing = (database: Database, entry: OwnEntry, onDecide: () => void) => Promise<() => Promise<unknown>>
 
 /** Each method that changes the instance, on a target that it makes first. */
 const METHODS: Readonly<Record<string, Changing>> = {
@@ -64,14 +65,20 @@ const METHODS: Readonly<Record<string, Changing>> = {
   },
 
   'ConsoleStore.change': async (database, entry, onDecide) => {
-    const { userId } = await seedUser(database, { project: await seedProject(database) })
     const { hash } = TEST_INTEGRITY.secrets.signInCodes.generate()
     return () =>
       createConsoleStore(database, TEST_INTEGRITY.publicKeys).change(entry, (signIns, clock) => {
         onDecide()
         const origin = { kind: 'openid_provider' } as const
-        return { ...addLink(signIns, { hash, userId, origin }, clock), result: undefined }
+        return { ...addLink(signIns, { hash, origin }, clock), result: undefined }
       })
+  },
+
+  'ConsoleStore.endSession': async (database, entry) => {
+    const { userId } = await seedUser(database, { project: await seedProject(database) })
+    const age = { created: 0, expires: 3600, lastUse: 0 }
+    const { sessionId } = await seedSession({ database, integrity: TEST_INTEGRITY }, userId, age)
+    return () => createConsoleStore(database, TEST_INTEGRITY.publicKeys).endSession(entry, sessionId)
   },
 }
 
@@ -152,7 +159,7 @@ export function describeAuthority(current: () => Database): void {
 
     it('ends by the clock of the database, also while changes are dated ahead of it', async () => {
       const store = createKeyStore(current(), TEST_MACS)
-      const look = (entry: ChangeEntry) => store.update(entry, (ring) => ({ steps: [], result: ring }))
+      const look = (entry: OwnEntry) => store.update(entry, (ring) => ({ steps: [], result: ring }))
       const alive = await entryOf(current(), { credential: accessToken })
       const expired = await entryOf(current(), LOSSES['time left for the access token']!)
       // As after a change by a clock that was ahead and has been corrected since.
@@ -163,20 +170,22 @@ export function describeAuthority(current: () => Database): void {
     })
   })
 
-  describe.each(['KeyStore.update', 'SealedKeyStore.replace', 'IdentityStore.changeProject', 'ConsoleStore.change'])(
-    'a right over one project',
-    (method) => {
-      it(`is not enough for ${method}, which is about the instance or another user`, async () => {
-        const { projectId } = await seedProject(current())
-        const managedProjects = { [projectId]: 'PROJECT_OWNER' } as const
-        const entry = await entryOf(current(), { instanceRoles: [], managedProjects, credential: personalAccessToken })
-        const run = await METHODS[method]!(current(), entry, () => {})
-        const before = await contentOf(current())
-        await expect(run()).rejects.toMatchObject({ code: 'permission_missing' })
-        expect(await contentOf(current())).toEqual(before)
-      })
-    },
-  )
+  describe.each([
+    'KeyStore.update',
+    'SealedKeyStore.replace',
+    'IdentityStore.changeProject',
+    'ConsoleStore.endSession',
+  ])('a right over one project', (method) => {
+    it(`is not enough for ${method}, which is about the instance or another user`, async () => {
+      const { projectId } = await seedProject(current())
+      const managedProjects = { [projectId]: 'PROJECT_OWNER' } as const
+      const entry = await entryOf(current(), { instanceRoles: [], managedProjects, credential: personalAccessToken })
+      const run = await METHODS[method]!(current(), entry, () => {})
+      const before = await contentOf(current())
+      await expect(run()).rejects.toMatchObject({ code: 'permission_missing' })
+      expect(await contentOf(current())).toEqual(before)
+    })
+  })
 
   describe('a right that is not over the whole instance', () => {
     it('is refused what it does not reach while another change holds the lock', async () => {
@@ -205,7 +214,7 @@ export function describeAuthority(current: () => Database): void {
 }
 
 /** The entry of a caller who has, or has not, what the loss says. */
-async function entryOf(database: Database, { credential, ...user }: Loss): Promise<ChangeEntry> {
+async function entryOf(database: Database, { credential, ...user }: Loss): Promise<OwnEntry> {
   const { enabled = true, instanceRoles = ['IAM_OWNER'], managedProjects = {} } = user
   const project = await seedProject(database)
   const { userId } = await seedUser(database, { project, enabled, instanceRoles, managedProjects })

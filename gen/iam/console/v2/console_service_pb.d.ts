@@ -221,7 +221,7 @@ export declare const ConsoleService: GenService<{
    * Makes a link with which a browser can sign in as the caller. It works once, for a minute, on every replica. Of one user at most 10
    * links are open; a further one replaces the oldest.
    * Errors: `permission_denied` (`SIGN_IN_BY_SESSION`: a session of the console makes no links), `resource_exhausted`
-   * (`CONSOLE_LIMIT_REACHED`: 1000 links are open, or the user has made more than 60 and then one a second at this replica).
+   * (`CONSOLE_LIMIT_REACHED`: the user has made more than 60 and then one a second at this replica).
    *
    * @generated from rpc iam.console.v2.ConsoleService.CreateSignInLink
    */
