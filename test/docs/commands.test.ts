@@ -1,22 +1,13 @@
 /**
  * Runs what the documentation tells people to run, in its order, against a real server, with the placeholders filled in from
  * what earlier commands printed.
- *
- * Commands of Keyturn run in the process of the test, except for those of one page: a process for each would take long. All else
- * runs in a shell.
  */
 import { readFileSync } from 'node:fs'
 import { symlink, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import {
-  type Keyturn,
-  removeFolder,
-  runKeyturnInProcess,
-  startKeyturnInProcess,
-  temporaryFolder,
-} from '../support/keyturn.ts'
-import { runInShell } from '../support/page-shell.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess, temporaryFolder } from '../support/keyturn.ts'
+import { runOfPage } from '../support/page-shell.ts'
 import type { Ended } from '../support/terminal.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -32,12 +23,6 @@ const PAGES = [
   'docs/verifying-tokens.md',
   'docs/bound-tokens.md',
 ]
-
-/** The page whose commands all run in a shell, as processes. */
-const PAGE_IN_SHELL = 'docs/rotating-a-secret.md'
-
-/** A command of Keyturn without anything that only a shell can do, and perhaps with a comment. */
-const PLAIN_COMMAND = /^ *npx keyturn ((?:'[^']*'|[^'"`$<>|;&#\\()*?\s]+| +(?!#))+)(?: +#.*)?$/
 
 /** How the output of a command says what a placeholder stands for from then on. The first group is the value. */
 const VALUES: Readonly<Record<string, RegExp>> = {
@@ -105,21 +90,9 @@ function filledIn(code: string): string {
   return filled
 }
 
-async function run(command: string): Promise<Ended> {
-  const [, words] = PLAIN_COMMAND.exec(command) ?? []
-  if (words === undefined) return await inShell(command)
-  const args = [...words.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain = '']) => quoted ?? inFolder(plain))
-  return await runKeyturnInProcess(args, { KEYTURN_DATA_DIR: server.dataDir })
-}
-
-/** The pages name files of the current folder. */
-function inFolder(word: string): string {
-  return word.endsWith('.json') ? join(folder, word) : word
-}
-
-function inShell(command: string): Promise<Ended> {
-  const env = { TOKEN: values.get('ACCESS_TOKEN'), KEYTURN_DATA_DIR: server.dataDir }
-  return runInShell(command, { folder, env })
+function run(command: string): Promise<Ended> {
+  const env = { TOKEN: values.get('ACCESS_TOKEN') ?? '', KEYTURN_DATA_DIR: server.dataDir }
+  return runOfPage(command, { folder, env })
 }
 
 /**
@@ -136,7 +109,7 @@ async function runPage(page: string): Promise<object[]> {
     }
     if (block.language !== 'sh') continue
     for (const command of commandsOf(block).filter((line) => runnable(page, line))) {
-      const { code, stdout, stderr } = await (page === PAGE_IN_SHELL ? inShell : run)(filledIn(command))
+      const { code, stdout, stderr } = await run(filledIn(command))
       // Activating a key at once is warned about, as the README says.
       const complaint = stderr.replace(/^(warning|there are older events): .*\n/gm, '')
       if (code !== 0 || complaint !== '') failures.push({ command, code, stdout, stderr })
@@ -165,7 +138,7 @@ describe('the commands of the documentation', () => {
       const claims = await verify(process.env.TOKEN)
       console.log(claims.client_id, hasRole(claims, 'reader'), hasRole(claims, 'admin'))`
     const scope = 'openid urn:service:iam:org:projects:roles'
-    const { stdout, stderr } = await inShell(
+    const { stdout, stderr } = await run(
       `TOKEN=$(npx keyturn token --credentials invoices-new.secret.json --scope '${scope}') node --input-type=module -e "${driver}"`,
     )
     expect({ stdout, stderr }).toEqual({ stdout: `${values.get('CLIENT_ID')} true false\n`, stderr: '' })

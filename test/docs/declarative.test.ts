@@ -1,5 +1,5 @@
 /**
- * Runs every command of `docs/declarative.md` in a shell, in its order, and the steps of its job of GitHub Actions.
+ * Runs every command of `docs/declarative.md`, in its order, and the steps of its job of GitHub Actions.
  */
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -11,8 +11,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type JWTPayload, SignJWT } from 'jose'
 import { parse } from 'yaml'
-import { runInShell } from '../support/page-shell.ts'
-import { type Ended, openTerminal, type Terminal } from '../support/terminal.ts'
+import { runInShell, runOfPage } from '../support/page-shell.ts'
+import { openTerminal, type Terminal } from '../support/terminal.ts'
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../docs/declarative.md'), 'utf8')
 const ISSUER = 'https://token.actions.githubusercontent.com'
@@ -40,10 +40,6 @@ function filledIn(code: string): string {
     .replaceAll('https://tokens.example.com', terminal.server.baseUrl)
     .replaceAll('/var/lib/stock', folder)
     .replace('{ discovery: {} }', `{ jwks: '{"keys":[${jwk}]}' }`)
-}
-
-function inShell(command: string, env: Readonly<Record<string, string>> = {}): Promise<Ended> {
-  return runInShell(command, { folder, env: { KEYTURN_DATA_DIR: terminal.server.dataDir, ...env } })
 }
 
 /** The service of GitHub that gives a job its JWT. */
@@ -81,7 +77,7 @@ describe('the commands of the page about configuration in files', () => {
       if (name !== undefined) await writeFile(join(folder, name), filledIn(code))
       if (language !== 'sh') continue
       for (const command of filledIn(code).trim().split('\n')) {
-        const ended = await inShell(command)
+        const ended = await runOfPage(command, { folder, env: { KEYTURN_DATA_DIR: terminal.server.dataDir } })
         if (ended.code !== 0 || ended.stderr !== '') failures.push({ command, ...ended })
         if (planned === '') planned = ended.stdout
       }
@@ -133,7 +129,7 @@ describe('the commands of the page about configuration in files', () => {
         const code = /^code=(\d)\n$/m.exec(await readFile(files.GITHUB_OUTPUT, 'utf8'))?.[1]
         if (run === undefined || (condition !== undefined && condition !== `steps.plan.outputs.code == '${code}'`))
           continue
-        const { code: exitCode, stdout, stderr } = await inShell(run, variables)
+        const { code: exitCode, stdout, stderr } = await runInShell(run, { folder, env: variables })
         expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
         outputs.push(stdout)
         const [, token = ''] = /^KEYTURN_TOKEN=(.*)$/m.exec(await readFile(files.GITHUB_ENV, 'utf8')) ?? []
