@@ -9,7 +9,13 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { administrationWith } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
-import { type KeyturnProcess, removeFolder, runKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import {
+  type KeyturnProcess,
+  removeFolder,
+  startKeyturn,
+  startKeyturnInProcess,
+  temporaryFolder,
+} from '../support/keyturn.ts'
 import { newPostgresDatabase } from '../support/new-database.ts'
 
 let folder: string
@@ -71,18 +77,13 @@ async function tokenOf({ baseUrl, listenUrl }: KeyturnProcess, clientId: string)
   return ((await response.json()) as { access_token: string }).access_token
 }
 
-const refused = async (file: string): Promise<string> => {
-  const env = {
-    KEYTURN_DATABASE_URL: await newPostgresDatabase(),
-    KEYTURN_MASTER_KEYS: generateMasterKey(),
-    KEYTURN_LISTEN: '127.0.0.1:0',
-    KEYTURN_METRICS_LISTEN: 'off',
-    KEYTURN_DATA_DIR: join(folder, 'refused'),
-    KEYTURN_BOOTSTRAP_FILE: file,
-  }
-  const { code, stderr } = await runKeyturn(['serve'], env)
-  expect(code).toBe(1)
-  return stderr
+/** Why a server does not start with this file. */
+async function refused(file: string): Promise<string> {
+  const starting = startKeyturnInProcess({ env: { KEYTURN_BOOTSTRAP_FILE: file } })
+  return await starting.then(
+    () => '',
+    (error: Error) => error.message,
+  )
 }
 
 describe('a bootstrap file', () => {

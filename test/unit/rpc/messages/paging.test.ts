@@ -45,6 +45,7 @@ describe('a list by pages', () => {
           expect(pages.slice(0, -1).every((page, i) => page.length === pageSizes[i % pageSizes.length])).toBe(true)
         },
       ),
+      { numRuns: 30 },
     )
   })
 
@@ -57,6 +58,7 @@ describe('a list by pages', () => {
         const pages = await walk([2], (page) => listOldestFirst(request(page), items, (item: DateAndId) => item))
         expect(pages.flat()).toEqual(inOrder)
       }),
+      { numRuns: 30 },
     )
   })
 })
