@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { parse } from 'yaml'
-import { setUp, tearDown } from '../../test/support/new-database.ts'
+import { setUp, tearDown } from '../../test/support/global-setup.ts'
 
 /** Mutants of one file, and the test files that should notice them: the fast ones first. */
 interface Group {

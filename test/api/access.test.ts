@@ -5,12 +5,11 @@ import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
 import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
 import { integrityOf } from '../support/integrity.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 import { hashSecretsWith } from '../support/seed.ts'
-import { requestToken } from '../support/web-key-client.ts'
 
 let postgres: TestPostgres
 let database: Database

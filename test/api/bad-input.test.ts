@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
-import { requestToken } from '../support/web-key-client.ts'
+import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
 
 let server: Keyturn
 let token: string

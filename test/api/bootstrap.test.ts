@@ -3,10 +3,11 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { State } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess, temporaryFolder } from '../support/keyturn.ts'
+import { freePort } from '../support/free-port.ts'
+import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess, temporaryFolder } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
-import { freePort, type TestPostgres } from '../support/postgres.ts'
-import { requestToken, webKeyClient } from '../support/web-key-client.ts'
+import type { TestPostgres } from '../support/postgres.ts'
+import { webKeyClient } from '../support/web-key-client.ts'
 
 let postgres: TestPostgres
 let url: string

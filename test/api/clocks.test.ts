@@ -8,11 +8,10 @@ import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { administrationOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 import { parsePrometheusText } from '../support/prometheus-text.ts'
-import { requestToken } from '../support/web-key-client.ts'
 
 const HOUR = 3600
 

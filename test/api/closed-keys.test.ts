@@ -8,10 +8,9 @@ import { type WebKey, WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { type Administration, administrationWith, refusalOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
-import { requestToken } from '../support/web-key-client.ts'
 
 const [here, elsewhere] = [generateMasterKey(), generateMasterKey()]
 

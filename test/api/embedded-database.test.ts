@@ -12,6 +12,7 @@ import { eventually } from '../support/eventually.ts'
 import {
   type Keyturn,
   removeFolder,
+  requestToken,
   runKeyturnInProcess,
   startKeyturnInProcess,
   temporaryFolder,
@@ -21,7 +22,7 @@ import { openAllSealed } from '../support/sealed-keys.ts'
 import { processesOn, serverAmong } from '../support/server-processes.ts'
 import { refuses } from '../support/terminal.ts'
 import { describeUnless, NOT_LINUX } from '../support/unless.ts'
-import { requestToken, webKeyClient } from '../support/web-key-client.ts'
+import { webKeyClient } from '../support/web-key-client.ts'
 
 const ED25519 = { config: { config: { case: 'ed25519', value: {} } } } as const
 

@@ -7,10 +7,15 @@ import { calculateJwkThumbprint, decodeJwt, type JWK, SignJWT } from 'jose'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { administrationWith } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
-import { type AdminCredentials, type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import {
+  type AdminCredentials,
+  type Keyturn,
+  removeFolder,
+  requestToken,
+  startKeyturnInProcess,
+} from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
-import { requestToken } from '../support/web-key-client.ts'
 
 const masterKey = generateMasterKey()
 const PROJECT = 'keyturn'

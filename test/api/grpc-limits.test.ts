@@ -1,7 +1,7 @@
 import { credentials, Client as GrpcJsClient, Metadata, type ServiceError, status } from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
-import { requestToken, webKeyClient } from '../support/web-key-client.ts'
+import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
+import { webKeyClient } from '../support/web-key-client.ts'
 
 const SERVICE = '/iam.webkey.v2beta.WebKeyService'
 

@@ -6,8 +6,8 @@ import { once } from 'node:events'
 import { connect } from 'node:http2'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
-import { clientOf, requestToken, TRANSPORTS, type TransportName } from '../support/web-key-client.ts'
+import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
+import { clientOf, TRANSPORTS, type TransportName } from '../support/web-key-client.ts'
 
 const PATH = '/iam.webkey.v2.WebKeyService/DeleteWebKey'
 

@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { SERVICES } from '../support/administration.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
-import { requestToken } from '../support/web-key-client.ts'
+import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
 
 const BUF = join(import.meta.dirname, '../../node_modules/@bufbuild/buf/bin/buf')
 

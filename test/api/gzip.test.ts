@@ -15,8 +15,7 @@ import {
 import { status } from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
-import { requestToken } from '../support/web-key-client.ts'
+import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
 
 const SERVICE = '/iam.webkey.v2.WebKeyService'
 const LIMIT = 64 * 1024

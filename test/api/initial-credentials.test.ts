@@ -2,6 +2,7 @@ import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { freePort } from '../support/free-port.ts'
 import {
   type Keyturn,
   removeFolder,
@@ -10,7 +11,6 @@ import {
   temporaryFolder,
 } from '../support/keyturn.ts'
 import { newPostgresDatabase } from '../support/new-database.ts'
-import { freePort } from '../support/postgres.ts'
 
 let folder: string
 let file: string

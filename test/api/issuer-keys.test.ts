@@ -15,10 +15,9 @@ import {
   newIssuerKey,
   startHttpsIssuer,
 } from '../support/https-issuer.ts'
-import type { Keyturn } from '../support/keyturn.ts'
+import { type Keyturn, requestToken } from '../support/keyturn.ts'
 import { type OAuthInstance, type Robot, startOAuthInstance } from '../support/oauth-instance.ts'
 import { createAuthority } from '../support/server-certificates.ts'
-import { requestToken } from '../support/web-key-client.ts'
 
 const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const JWT_SPIFFE = 'urn:ietf:params:oauth:client-assertion-type:jwt-spiffe'

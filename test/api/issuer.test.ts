@@ -6,6 +6,7 @@ import { freePort } from '../support/free-port.ts'
 import {
   type Keyturn,
   removeFolder,
+  requestToken,
   runKeyturnInProcess,
   startKeyturnInProcess,
   temporaryFolder,
@@ -13,7 +14,6 @@ import {
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 import { refuses } from '../support/terminal.ts'
-import { requestToken } from '../support/web-key-client.ts'
 
 const FIRST = 'https://id.example.com'
 const SECOND = 'https://tokens.example.com'

@@ -6,9 +6,8 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { closed } from '../support/closed.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
-import { freePort } from '../support/postgres.ts'
-import { requestToken } from '../support/web-key-client.ts'
+import { freePort } from '../support/free-port.ts'
+import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
 
 const FIXTURES = join(import.meta.dirname, '../support/tls')
 

@@ -5,8 +5,7 @@ import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import { decodeProtectedHeader } from 'jose'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import type { Administration } from '../support/administration.ts'
-import type { AdminCredentials } from '../support/keyturn.ts'
-import { requestToken } from '../support/web-key-client.ts'
+import { type AdminCredentials, requestToken } from '../support/keyturn.ts'
 
 /** An owner with a token. */
 export interface Caller {

@@ -18,7 +18,7 @@ import {
   holdOverHttp1,
   holdOverHttp2,
 } from '../support/held-call.ts'
-import { requestToken } from '../support/web-key-client.ts'
+import { requestToken } from '../support/keyturn.ts'
 import { type EveryRequest, everyRequest } from './every-request.ts'
 import { type Instance, LOSSES, newPersonalAccessToken, withAccessToken } from './losses.ts'
 import { startWatchedServers, type WatchedServers } from './watched-servers.ts'

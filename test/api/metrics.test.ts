@@ -4,10 +4,16 @@ import { SignJWT } from 'jose'
 import { administrationWith } from '../support/administration.ts'
 import { newProofKey, proofOf } from '../support/dpop.ts'
 import { eventually } from '../support/eventually.ts'
-import { type AdminCredentials, type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
-import { freePort } from '../support/postgres.ts'
+import { freePort } from '../support/free-port.ts'
+import {
+  type AdminCredentials,
+  type Keyturn,
+  removeFolder,
+  requestToken,
+  startKeyturnInProcess,
+} from '../support/keyturn.ts'
 import { parsePrometheusText } from '../support/prometheus-text.ts'
-import { requestToken, webKeyClient } from '../support/web-key-client.ts'
+import { webKeyClient } from '../support/web-key-client.ts'
 
 let server: Keyturn
 let address: string

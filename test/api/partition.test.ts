@@ -11,11 +11,16 @@ import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.
 import { type Administration, administrationWith, NOBODY, refusalOf } from '../support/administration.ts'
 import { certificateOf, type TestCertificate } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
-import { type AdminCredentials, type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import {
+  type AdminCredentials,
+  type Keyturn,
+  removeFolder,
+  requestToken,
+  startKeyturnInProcess,
+} from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
-import { requestToken } from '../support/web-key-client.ts'
 
 const ISSUER = 'http://localhost:1'
 const ED25519 = { config: { config: { case: 'ed25519', value: {} } } } as const

@@ -13,11 +13,11 @@ import {
   collect,
   type Keyturn,
   removeFolder,
+  requestToken,
   spawnKeyturn,
   startKeyturnInProcess,
   temporaryFolder,
 } from '../support/keyturn.ts'
-import { requestToken } from '../support/web-key-client.ts'
 
 const TOKEN = '/oauth/v2/token'
 const JWKS = '/.well-known/openid-configuration/jwks'

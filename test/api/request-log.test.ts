@@ -4,8 +4,14 @@ import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js
 import { administrationOf } from '../support/administration.ts'
 import { newCode, openBrowser, PAGE } from '../support/console-browser.ts'
 import { eventually } from '../support/eventually.ts'
-import { type AdminCredentials, type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
-import { callWithGrpcJs, requestToken } from '../support/web-key-client.ts'
+import { callWithGrpcJs } from '../support/grpc-js.ts'
+import {
+  type AdminCredentials,
+  type Keyturn,
+  removeFolder,
+  requestToken,
+  startKeyturnInProcess,
+} from '../support/keyturn.ts'
 
 const PROXY = { KEYTURN_TRUSTED_PROXIES: '127.0.0.0/8,::1' }
 const CLIENT_ADDRESS = '203.0.113.7'

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { eventually } from '../support/eventually.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
-import { requestToken, webKeyClient } from '../support/web-key-client.ts'
+import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
+import { webKeyClient } from '../support/web-key-client.ts'
 import { type CollectedSpan, startTraceCollector, type TraceCollector } from './trace-collector.ts'
 
 const SENDER = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' }

@@ -3,14 +3,9 @@ import { status } from '@grpc/grpc-js'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { State } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
-import {
-  callWithGrpcJs,
-  requestToken,
-  TRANSPORTS,
-  type TransportName,
-  webKeyClient,
-} from '../support/web-key-client.ts'
+import { callWithGrpcJs } from '../support/grpc-js.ts'
+import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
+import { TRANSPORTS, type TransportName, webKeyClient } from '../support/web-key-client.ts'
 
 let server: Keyturn
 let token: string

@@ -5,11 +5,17 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { type Administration, administrationWith, refusalOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
-import { type AdminCredentials, type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { freePort } from '../support/free-port.ts'
+import {
+  type AdminCredentials,
+  type Keyturn,
+  removeFolder,
+  requestToken,
+  startKeyturnInProcess,
+} from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
-import { freePort, type TestPostgres } from '../support/postgres.ts'
+import type { TestPostgres } from '../support/postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
-import { requestToken } from '../support/web-key-client.ts'
 
 const KEY_ID = '00000000-0000-4000-8000-000000000001'
 

@@ -6,9 +6,8 @@ import { cp, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { cannotInstall, type ForeignTools, missing, type Shell, shellIn } from '../support/foreign-tools.ts'
-import { type Keyturn, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, requestToken, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
 import { describeUnless } from '../support/unless.ts'
-import { requestToken } from '../support/web-key-client.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 

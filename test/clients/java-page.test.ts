@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { afterAll, expect, it } from '@jest/globals'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
-import { requestToken } from '../support/web-key-client.ts'
+import { requestToken } from '../support/keyturn.ts'
 import { testLanguagePage } from './language-page.ts'
 
 const RUN = 'java -cp "target/classes:$(cat classpath.txt)" example.Application'

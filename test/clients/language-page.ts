@@ -11,9 +11,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { administrationOf } from '../support/administration.ts'
 import { missing } from '../support/foreign-tools.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess, temporaryFolder } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess, temporaryFolder } from '../support/keyturn.ts'
 import { describeUnless } from '../support/unless.ts'
-import { requestToken } from '../support/web-key-client.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 /** What outlives a run, such as downloaded packages. */

@@ -10,7 +10,7 @@ import { decodeJwt, exportJWK, generateKeyPair } from 'jose'
 import { administrationOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
-import { requestToken } from '../support/web-key-client.ts'
+import { requestToken } from '../support/keyturn.ts'
 import { INSTEAD_OF_INSTALLING } from './keyturn-package.ts'
 import { testLanguagePage } from './language-page.ts'
 

@@ -2,8 +2,7 @@ import { expect, it } from '@jest/globals'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { RsaBits } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { freePort } from '../support/free-port.ts'
-import type { Keyturn } from '../support/keyturn.ts'
-import { requestToken } from '../support/web-key-client.ts'
+import { type Keyturn, requestToken } from '../support/keyturn.ts'
 import { describeConsole } from './console-tests.ts'
 
 /** Of another kind than the policy's: its length is another one. */

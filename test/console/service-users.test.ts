@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from '@jest/globals'
 import { eventually } from '../support/eventually.ts'
-import { requestToken } from '../support/web-key-client.ts'
+import { requestToken } from '../support/keyturn.ts'
 import { describeConsole } from './console-tests.ts'
 
 const MARKUP = '<img src=x onerror="alert(1)">'

@@ -8,7 +8,7 @@ import { afterAll } from '@jest/globals'
 import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
 import { describeStore } from '../api/storage/store-contract.ts'
 import { createRecordingLog } from '../support/log.ts'
-import { queryOnce } from '../support/postgres.ts'
+import { queryOnce } from '../support/new-database.ts'
 
 const { KEYTURN_TEST_DATABASE_URL: url = '', KEYTURN_CHANGE_FEED: feed } = process.env
 if (url === '')

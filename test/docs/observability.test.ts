@@ -5,10 +5,10 @@ import { parse } from 'yaml'
 import { createWorkerMetrics } from '../../src/telemetry/metrics/worker-metrics.ts'
 import { administrationWith } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
-import { freePort } from '../support/postgres.ts'
+import { freePort } from '../support/free-port.ts'
+import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
 import { type Family, parsePrometheusText, type Sample } from '../support/prometheus-text.ts'
-import { requestToken, webKeyClient } from '../support/web-key-client.ts'
+import { webKeyClient } from '../support/web-key-client.ts'
 import { referencesOf } from './promql.ts'
 
 const ROOT = join(import.meta.dirname, '../..')

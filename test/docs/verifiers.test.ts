@@ -8,8 +8,7 @@ import { join, resolve } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { createRemoteJWKSet, decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose'
 import { administrationOf } from '../support/administration.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess, temporaryFolder } from '../support/keyturn.ts'
-import { requestToken } from '../support/web-key-client.ts'
+import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess, temporaryFolder } from '../support/keyturn.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const KEY_SET = '/.well-known/openid-configuration/jwks'

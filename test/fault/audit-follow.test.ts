@@ -15,13 +15,13 @@ import {
   type Keyturn,
   type KeyturnProcess,
   removeFolder,
+  requestToken,
   spawnKeyturn,
   startKeyturn,
   startKeyturnInProcess,
 } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
-import { requestToken } from '../support/web-key-client.ts'
 
 interface Line {
   readonly event: { readonly eventId: string; readonly action: string }

@@ -8,9 +8,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { authorityOf, certificateOf, SERVER_AUTH } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
 import { databaseUser, giveTo } from '../support/system-user.ts'
-import { requestToken } from '../support/web-key-client.ts'
 import { createPostgresServer, type PostgresServer } from './postgres-server.ts'
 
 const authority = authorityOf('Databases')

@@ -8,9 +8,8 @@ import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import { eventually } from '../support/eventually.ts'
-import { type KeyturnProcess, runKeyturn, startKeyturn } from '../support/keyturn.ts'
+import { type KeyturnProcess, requestToken, runKeyturn, startKeyturn } from '../support/keyturn.ts'
 import { describeUnless } from '../support/unless.ts'
-import { requestToken } from '../support/web-key-client.ts'
 import { mountSmallDisk, type SmallDisk, whyNoSmallDisk } from './small-disk.ts'
 
 const DISK_MEGABYTES = 160

@@ -11,6 +11,7 @@ import {
   collect,
   type KeyturnProcess,
   removeFolder,
+  requestToken,
   spawnKeyturn,
   startKeyturn,
   temporaryFolder,
@@ -18,7 +19,7 @@ import {
 import { childrenOf, isRunning } from '../support/proc.ts'
 import { processesOn, serverAmong } from '../support/server-processes.ts'
 import { describeUnless, itUnless, NOT_LINUX, NOT_ROOT } from '../support/unless.ts'
-import { requestToken, webKeyClient } from '../support/web-key-client.ts'
+import { webKeyClient } from '../support/web-key-client.ts'
 
 let dataDir: string
 let server: KeyturnProcess | undefined

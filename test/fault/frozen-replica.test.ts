@@ -9,13 +9,13 @@ import {
   type Keyturn,
   type KeyturnProcess,
   removeFolder,
+  requestToken,
   startKeyturn,
   startKeyturnInProcess,
 } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 import { type StatementProxy, startStatementProxy } from '../support/statement-proxy.ts'
-import { requestToken } from '../support/web-key-client.ts'
 
 const SERVICE = 'iam.webkey.v2.WebKeyService'
 

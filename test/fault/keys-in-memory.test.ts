@@ -12,12 +12,11 @@ import { parseKeyAlgorithm } from '../../src/domain/keys/key-algorithm.ts'
 import { type Administration, administrationWith } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import { collectGarbage, INSPECTABLE } from '../support/held-memory.ts'
-import { type KeyturnProcess, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type KeyturnProcess, removeFolder, requestToken, startKeyturn } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 import type { Secret } from '../support/secret-search.ts'
 import { itUnless, NOT_LINUX } from '../support/unless.ts'
-import { requestToken } from '../support/web-key-client.ts'
 import { findInMemory, keyInMemory } from './process-memory.ts'
 
 const onLinux = itUnless(NOT_LINUX)

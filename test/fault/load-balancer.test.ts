@@ -13,19 +13,22 @@ import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { OAUTH_PATHS } from '../../src/oauth/requests/endpoints.ts'
 import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
+import { callWithGrpcJs } from '../support/grpc-js.ts'
 import { type HaProxy, startHaProxy, WITHOUT_HAPROXY } from '../support/haproxy.ts'
 import {
   type AdminCredentials,
   type Keyturn,
   removeFolder,
+  requestToken,
   startKeyturn,
   startKeyturnInProcess,
   temporaryFolder,
 } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
-import { freePort, type TestPostgres } from '../support/postgres.ts'
+import type { TestPostgres } from '../support/postgres.ts'
 import { describeUnless, itUnless, NOT_LINUX } from '../support/unless.ts'
-import { callWithGrpcJs, requestToken, webKeyClient } from '../support/web-key-client.ts'
+import { webKeyClient } from '../support/web-key-client.ts'
 
 let postgres: TestPostgres
 let folder: string

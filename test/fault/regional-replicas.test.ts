@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Administration, administrationWith, METHODS, refusalOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
-import type { Keyturn } from '../support/keyturn.ts'
-import { requestToken } from '../support/web-key-client.ts'
+import { type Keyturn, requestToken } from '../support/keyturn.ts'
 import { MAX_STALENESS_SECONDS, PRIMARY_URL, type Regions, startRegions } from './regions.ts'
 
 let regions: Regions

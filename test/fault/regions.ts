@@ -5,9 +5,8 @@ import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { type Administration, administrationWith } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
-import { type Keyturn, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
-import { requestToken } from '../support/web-key-client.ts'
 import { createPostgresServer, type PostgresServer } from './postgres-server.ts'
 
 /** The least that is allowed on a standby, in seconds. */

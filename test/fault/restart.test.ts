@@ -4,9 +4,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeProtectedHeader } from 'jose'
 import { State } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
-import type { KeyturnProcess } from '../support/keyturn.ts'
+import { type KeyturnProcess, requestToken } from '../support/keyturn.ts'
 import { expectSameAfterStop, RestartedServer, verify } from '../support/restarted-server.ts'
-import { requestToken, webKeyClient } from '../support/web-key-client.ts'
+import { webKeyClient } from '../support/web-key-client.ts'
 import { expectChangesToSurvive } from './killed-server.ts'
 
 let site: RestartedServer

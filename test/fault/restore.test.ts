@@ -11,13 +11,14 @@ import {
   type AdminCredentials,
   type KeyturnProcess,
   removeFolder,
+  requestToken,
   startKeyturn,
   temporaryFolder,
 } from '../support/keyturn.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { WITHOUT_DEBIAN_POSTGRES } from '../support/postgres-programs.ts'
 import { describeUnless } from '../support/unless.ts'
-import { requestToken, webKeyClient } from '../support/web-key-client.ts'
+import { webKeyClient } from '../support/web-key-client.ts'
 
 const TOOLS = '/usr/lib/postgresql/15/bin'
 const ED25519 = { config: { config: { case: 'ed25519', value: {} } } } as const

@@ -15,7 +15,8 @@ import {
   startKeyturn,
   temporaryFolder,
 } from '../support/keyturn.ts'
-import { startPostgres, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
+import { TEST_PASSWORD } from '../support/new-database.ts'
+import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import {
   findSecrets,
   findSecretsBelow,

@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
 import { collect, removeFolder, runKeyturn, spawnKeyturn, temporaryFolder } from '../support/keyturn.ts'
-import { sharedPostgres } from '../support/new-database.ts'
-import { freePort, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
+import { sharedPostgres, TEST_PASSWORD } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 
 let postgres: TestPostgres | undefined

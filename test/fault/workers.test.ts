@@ -8,11 +8,17 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { freePort } from '../support/free-port.ts'
-import { type KeyturnProcess, removeFolder, runKeyturn, spawnKeyturn, temporaryFolder } from '../support/keyturn.ts'
-import { TEST_PASSWORD } from '../support/postgres.ts'
+import {
+  type KeyturnProcess,
+  removeFolder,
+  requestToken,
+  runKeyturn,
+  spawnKeyturn,
+  temporaryFolder,
+} from '../support/keyturn.ts'
+import { TEST_PASSWORD } from '../support/new-database.ts'
 import { childrenOf, isRunning, ownerOf } from '../support/proc.ts'
 import { itUnless, NOT_LINUX } from '../support/unless.ts'
-import { requestToken } from '../support/web-key-client.ts'
 import { formOf, getFresh, WorkerFixture } from './worker-fixture.ts'
 
 const fixture = new WorkerFixture()

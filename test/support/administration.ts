@@ -19,8 +19,7 @@ import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_p
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import { isPermission } from '../../src/domain/identities/permission.ts'
-import type { Keyturn } from './keyturn.ts'
-import { requestToken } from './web-key-client.ts'
+import { type Keyturn, requestToken } from './keyturn.ts'
 
 /** Every service of the API. */
 export const SERVICES = [

@@ -1,5 +1,5 @@
-/** After all tests: see `new-database.ts`. */
-import { tearDown } from './new-database.ts'
+/** After all tests. */
+import { tearDown } from './global-setup.ts'
 
 // biome-ignore lint/style/noDefaultExport: Jest asks for one.
 export default tearDown

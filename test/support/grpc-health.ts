@@ -9,7 +9,7 @@ import {
   HealthCheckResponseSchema,
   HealthCheckResponse_ServingStatus as Status,
 } from '../../gen/grpc/health/v1/health_pb.js'
-import { callWithGrpcJs } from './web-key-client.ts'
+import { callWithGrpcJs } from './grpc-js.ts'
 
 /** A stream of `Watch`. */
 export interface HealthWatch {

@@ -6,15 +6,16 @@ import { once } from 'node:events'
 import { cpSync, existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as timeout } from 'node:timers/promises'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { DATABASE_FOLDER } from '../../src/embedded-postgres/database-folder.ts'
 import type { TestGlobals } from './environment.ts'
 import { newDatabaseFolder, newPostgresDatabase } from './new-database.ts'
 import type { RunOptions, ServerHost } from './server-host.ts'
 
 const MAIN = join(import.meta.dirname, '../../src/cli/keyturn.js')
+
+const SERVICE_SCOPE = 'openid urn:service:iam:org:project:id:service:aud'
 
 /** How long a server may take to listen, and a command to end, on a machine that is busy with other things, in milliseconds. */
 const START_TIMEOUT = 120_000
@@ -193,8 +194,8 @@ async function newDatabase({ dataDir, env }: StartOptions, folder: string): Prom
     await writeFile(file, generateMasterKey(), { mode: 0o600 })
     return { ...settings, KEYTURN_MASTER_KEYS_FILE: file }
   }
-  const database = join(folder, DATABASE_FOLDER)
   const template = newDatabaseFolder()
+  const database = join(folder, basename(template ?? ''))
   // The synchronous way takes half as long.
   if (template !== undefined && !existsSync(database)) cpSync(template, database, { recursive: true })
   return {}
@@ -209,6 +210,19 @@ export function temporaryFolder(): Promise<string> {
 export async function removeFolder(folder: string): Promise<void> {
   // The database of a server that was killed ends a moment later.
   await rm(folder, { recursive: true, force: true, maxRetries: 20 })
+}
+
+/** Gets an access token with the secret in the body. */
+export async function requestToken(
+  { token_endpoint, client_id, client_secret }: AdminCredentials,
+  scope = SERVICE_SCOPE,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const body = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret, scope })
+  const response = await fetch(token_endpoint, { method: 'POST', body, headers })
+  const answer = (await response.json()) as { access_token?: string }
+  if (answer.access_token === undefined) throw new Error(`no token: ${JSON.stringify(answer)}`)
+  return answer.access_token
 }
 
 /** Starts a command and leaves it to the caller to end it. */

@@ -2,27 +2,21 @@
  * Databases with nothing but the schema, as `keyturn migrate` makes it, for servers that start on nothing: one on a PostgreSQL
  * server of the whole run, which is copied there, and one embedded, whose folder is copied.
  *
- * Jest makes both once, before the tests: making the schema takes seconds, copying takes none.
+ * `global-setup.ts` makes both once, before the tests: making the schema takes seconds, copying takes none.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { DATABASE_FOLDER } from '../../src/embedded-postgres/database-folder.ts'
-import { startEmbeddedDatabase } from './embedded-database.ts'
-import { makeSchema } from './make-schema.ts'
-import { keepFilesInMemory, removeMemoryFolder } from './memory-folder.ts'
-import { queryOnce, startPostgres, type TestPostgres } from './postgres.ts'
+import pg from 'pg'
+import type { TestPostgres } from './postgres.ts'
 
 /** The variables that say where the embedded database and the one on PostgreSQL are. */
-const FOLDER = 'KEYTURN_TEST_NEW_DATABASE'
-const TEMPLATE = 'KEYTURN_TEST_NEW_POSTGRES_DATABASE'
+export const FOLDER = 'KEYTURN_TEST_NEW_DATABASE'
+export const TEMPLATE = 'KEYTURN_TEST_NEW_POSTGRES_DATABASE'
 
-let postgres: TestPostgres | undefined
+/** The password of the test server, to be looked for in texts where it must not be. */
+export const TEST_PASSWORD = 'correct-horse-battery'
 
-/** Where the folder of the embedded one is; undefined outside Jest. */
+/** Where the embedded one is; undefined outside Jest. */
 export function newDatabaseFolder(): string | undefined {
-  const folder = dataDirectory()
-  return folder === undefined ? undefined : join(folder, DATABASE_FOLDER)
+  return process.env[FOLDER]
 }
 
 /** Makes a database on the PostgreSQL server of the run, and returns its URL. It goes with the server. */
@@ -55,31 +49,21 @@ export function sharedPostgres(): TestPostgres {
   }
 }
 
-/** Makes both, unless the process that started this one has: then they are its to remove. */
-export async function setUp(): Promise<void> {
-  if (dataDirectory() !== undefined) return
-  keepFilesInMemory()
-  const folder = await mkdtemp(join(tmpdir(), 'keyturn-new-database-'))
-  process.env[FOLDER] = folder
-  const embedded = await startEmbeddedDatabase(folder)
-  await makeSchema(embedded.url)
-  await embedded.stop()
-  postgres = await startPostgres()
-  process.env[TEMPLATE] = await postgres.createMigratedDatabase()
-}
-
-/** Removes both, and the server. */
-export async function tearDown(): Promise<void> {
-  if (postgres === undefined) return
-  await postgres.stop()
-  const folder = dataDirectory()
-  if (folder !== undefined) await rm(folder, { recursive: true, force: true })
-  removeMemoryFolder()
-}
-
-/** Of the embedded one. */
-function dataDirectory(): string | undefined {
-  return process.env[FOLDER]
+/** Runs SQL on a connection of its own. */
+export async function queryOnce<Row extends pg.QueryResultRow>(
+  url: string,
+  text: string,
+  values: unknown[],
+): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url })
+  // Of a connection that is cut its query tells.
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return (await client.query<Row>(text, values)).rows
+  } finally {
+    await client.end()
+  }
 }
 
 function withDatabase(server: URL, name: string): string {

@@ -7,11 +7,9 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { freePort } from './free-port.ts'
+import { TEST_PASSWORD } from './new-database.ts'
 import type { PostgresPrograms } from './postgres-programs.ts'
 import { giveTo, type SpawnUser } from './system-user.ts'
-
-/** The password of the test server, to be looked for in texts where it must not be. */
-export const TEST_PASSWORD = 'correct-horse-battery'
 
 const INITDB = ['-U', 'postgres', '-A', 'password', '-N', '-E', 'UTF8', '--lc-messages=C']
 // Four test files at a time, with up to six servers of eleven connections each.

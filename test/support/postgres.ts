@@ -6,15 +6,13 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import pg from 'pg'
+import type pg from 'pg'
 import { canEnter } from '../../src/embedded-postgres/programs.ts'
-import { freePort } from './free-port.ts'
 import { makeSchema } from './make-schema.ts'
-import { startPostgresProcess, TEST_PASSWORD } from './postgres-process.ts'
+import { queryOnce, TEST_PASSWORD } from './new-database.ts'
+import { startPostgresProcess } from './postgres-process.ts'
 import { asServerUser, defaultOrigin, findTestPrograms, type PostgresOrigin } from './postgres-programs.ts'
 import { databaseUser, giveTo, type SpawnUser } from './system-user.ts'
-
-export { freePort, TEST_PASSWORD }
 
 /** A running server. */
 export interface TestPostgres {
@@ -79,23 +77,6 @@ export async function startPostgres({ version = defaultOrigin() }: PostgresVersi
       stopping ??= stop()
       return stopping
     },
-  }
-}
-
-/** Runs SQL on a connection of its own. */
-export async function queryOnce<Row extends pg.QueryResultRow>(
-  url: string,
-  text: string,
-  values: unknown[],
-): Promise<Row[]> {
-  const client = new pg.Client({ connectionString: url })
-  // Of a connection that is cut its query tells.
-  client.on('error', () => {})
-  await client.connect()
-  try {
-    return (await client.query<Row>(text, values)).rows
-  } finally {
-    await client.end()
   }
 }
 

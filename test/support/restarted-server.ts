@@ -5,8 +5,8 @@
 import { expect } from '@jest/globals'
 import { createRemoteJWKSet, type JWTVerifyResult, jwtVerify } from 'jose'
 import { freePort } from './free-port.ts'
-import { type KeyturnProcess, removeFolder, startKeyturn, temporaryFolder } from './keyturn.ts'
-import { requestToken, webKeyClient } from './web-key-client.ts'
+import { type KeyturnProcess, removeFolder, requestToken, startKeyturn, temporaryFolder } from './keyturn.ts'
+import { webKeyClient } from './web-key-client.ts'
 
 /** The kind of key that is made fastest. */
 export const ED25519 = { config: { config: { case: 'ed25519', value: {} } } } as const

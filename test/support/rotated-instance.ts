@@ -4,9 +4,9 @@
 import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
 import { createKeySealer, masterKeyOf } from '../../src/crypto/sealed-key.ts'
 import { parseKeyAlgorithm } from '../../src/domain/keys/key-algorithm.ts'
-import { type Keyturn, removeFolder, runKeyturnInProcess, startKeyturnInProcess } from './keyturn.ts'
+import { type Keyturn, removeFolder, requestToken, runKeyturnInProcess, startKeyturnInProcess } from './keyturn.ts'
 import type { TestPostgres } from './postgres.ts'
-import { requestToken, webKeyClient } from './web-key-client.ts'
+import { webKeyClient } from './web-key-client.ts'
 
 /** The master key that seals everything at first, and the one that does afterwards. */
 export const OLDER = generateMasterKey()

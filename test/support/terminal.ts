@@ -1,8 +1,14 @@
 /**
  * A terminal beside a running server: commands with the administrator's credentials, and the API without the command line.
  */
-import { type Keyturn, removeFolder, runKeyturnInProcess, type StartOptions, startKeyturnInProcess } from './keyturn.ts'
-import { requestToken } from './web-key-client.ts'
+import {
+  type Keyturn,
+  removeFolder,
+  requestToken,
+  runKeyturnInProcess,
+  type StartOptions,
+  startKeyturnInProcess,
+} from './keyturn.ts'
 
 /** What a command did. */
 export interface Ended {

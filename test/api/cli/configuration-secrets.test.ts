@@ -2,10 +2,9 @@ import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../../src/crypto/master-keys.ts'
-import { runKeyturnInProcess, startKeyturnInProcess } from '../../support/keyturn.ts'
+import { requestToken, runKeyturnInProcess, startKeyturnInProcess } from '../../support/keyturn.ts'
 import { newPostgresDatabase } from '../../support/new-database.ts'
 import { type Ended, openTerminal, type Terminal } from '../../support/terminal.ts'
-import { requestToken } from '../../support/web-key-client.ts'
 import { writeProgram } from '../../support/write-program.ts'
 
 let terminal: Terminal

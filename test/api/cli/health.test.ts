@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from '@jest/globals'
+import { freePort } from '../../support/free-port.ts'
 import { type Keyturn, removeFolder, runKeyturnInProcess, startKeyturnInProcess } from '../../support/keyturn.ts'
-import { freePort } from '../../support/postgres.ts'
 
 const running: Keyturn[] = []
 afterEach(async () => {

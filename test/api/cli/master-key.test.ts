@@ -3,11 +3,11 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../../src/crypto/master-keys.ts'
-import { removeFolder, runKeyturnInProcess, startKeyturnInProcess } from '../../support/keyturn.ts'
+import { removeFolder, requestToken, runKeyturnInProcess, startKeyturnInProcess } from '../../support/keyturn.ts'
 import { sharedPostgres } from '../../support/new-database.ts'
 import type { TestPostgres } from '../../support/postgres.ts'
 import { openAllSealed } from '../../support/sealed-keys.ts'
-import { requestToken, webKeyClient } from '../../support/web-key-client.ts'
+import { webKeyClient } from '../../support/web-key-client.ts'
 
 const older = generateMasterKey()
 

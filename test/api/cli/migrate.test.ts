@@ -2,9 +2,10 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../../src/crypto/master-keys.ts'
+import { freePort } from '../../support/free-port.ts'
 import { removeFolder, runKeyturnInProcess, temporaryFolder } from '../../support/keyturn.ts'
-import { sharedPostgres } from '../../support/new-database.ts'
-import { freePort, TEST_PASSWORD, type TestPostgres } from '../../support/postgres.ts'
+import { sharedPostgres, TEST_PASSWORD } from '../../support/new-database.ts'
+import type { TestPostgres } from '../../support/postgres.ts'
 
 let postgres: TestPostgres
 let folder: string

@@ -3,11 +3,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../../src/crypto/master-keys.ts'
 import { eventually } from '../../support/eventually.ts'
-import { type AdminCredentials, runKeyturnInProcess } from '../../support/keyturn.ts'
+import { type AdminCredentials, requestToken, runKeyturnInProcess } from '../../support/keyturn.ts'
 import { sharedPostgres } from '../../support/new-database.ts'
 import type { TestPostgres } from '../../support/postgres.ts'
 import { openTerminal, refuses, type Terminal } from '../../support/terminal.ts'
-import { requestToken } from '../../support/web-key-client.ts'
 
 /** A running server, and the settings that it shares with the command. */
 let postgres: TestPostgres

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
+import { freePort } from '../../support/free-port.ts'
 import {
   type Keyturn,
   removeFolder,
@@ -12,7 +13,6 @@ import {
   startKeyturnInProcess,
   temporaryFolder,
 } from '../../support/keyturn.ts'
-import { freePort } from '../../support/postgres.ts'
 
 let server: Keyturn
 let folder: string

@@ -11,11 +11,13 @@ import { createInstanceReader } from '../../../src/storage/instance/instance-rea
 import { migrate } from '../../../src/storage/migrations/migrate.ts'
 import { type Database, openDatabase } from '../../../src/storage/postgres/database.ts'
 import { eventually } from '../../support/eventually.ts'
+import { freePort } from '../../support/free-port.ts'
 import { newInstanceContent } from '../../support/instance-content.ts'
 import { TEST_MACS } from '../../support/integrity.ts'
 import { keyOperations } from '../../support/key-operations.ts'
 import { createRecordingLog, type RecordingLog } from '../../support/log.ts'
-import { freePort, startPostgres, TEST_PASSWORD, type TestPostgres } from '../../support/postgres.ts'
+import { TEST_PASSWORD } from '../../support/new-database.ts'
+import { startPostgres, type TestPostgres } from '../../support/postgres.ts'
 
 /** A statement timeout that is short for tests, in milliseconds. What must succeed is tried again: the database may be slow for that long. */
 const SHORT = 1_000
