@@ -12,14 +12,22 @@ import type { Database } from '../postgres/database.ts'
 import { IN_RECOVERY, isStandby } from '../postgres/server-state.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import { matches, toAuditEvent } from './audit-event-row.ts'
-import { isBefore, ORDER_START, type Place, parsePosition, writePosition } from './audit-position.ts'
+import {
+  IN_ORDER,
+  isBefore,
+  ORDER_START,
+  PLACE_COLUMNS,
+  type Place,
+  parsePosition,
+  writePosition,
+} from './audit-position.ts'
 
 /** How far the trail can be read now. */
 interface Horizon {
   /** The place of the newest event that can be read. */
   readonly latest: Place
   /** A place that is not before this one is of another history of the database. */
-  readonly end: Pick<Place, 'epoch' | 'transactionId'>
+  readonly end: Place
   /** Then a place after the end has not been replayed yet. */
   readonly isStandby: boolean
 }
@@ -73,14 +81,12 @@ export async function startEpoch({ db }: Pick<Database, 'db'>): Promise<boolean>
 }
 
 async function readHorizon({ db }: Pick<Database, 'db'>): Promise<Horizon> {
-  const { rows } = await sql<{
-    readonly audit_epoch: number
-    readonly xmax: string
-    readonly in_recovery: boolean
-    readonly epoch: number | null
-    readonly transaction_id: string | null
-    readonly sequence: string | null
-  }>`
+  const { rows } = await sql<
+    { readonly audit_epoch: number; readonly xmax: string; readonly in_recovery: boolean } & (
+      | Place
+      | { readonly epoch: null }
+    )
+  >`
     select i.audit_epoch, pg_snapshot_xmax(pg_current_snapshot())::text as xmax, ${IN_RECOVERY} as in_recovery, e.*
       from instance i left join lateral (
         select epoch, transaction_id, sequence from audit_events
@@ -89,11 +95,9 @@ async function readHorizon({ db }: Pick<Database, 'db'>): Promise<Horizon> {
       where i.id = 1`.execute(db)
   const [row] = rows
   if (row === undefined) throw new Error('the row of the instance is missing')
-  const { epoch, transaction_id, sequence } = row
-  const isEmpty = epoch === null || transaction_id === null || sequence === null
   return {
-    latest: isEmpty ? ORDER_START : { epoch, transactionId: BigInt(transaction_id), sequence: BigInt(sequence) },
-    end: { epoch: row.audit_epoch, transactionId: BigInt(row.xmax) },
+    latest: row.epoch === null ? ORDER_START : row,
+    end: { epoch: row.audit_epoch, transaction_id: row.xmax, sequence: '0' },
     isStandby: row.in_recovery,
   }
 }
@@ -104,8 +108,7 @@ async function readOrdered(
   { filter, limit, horizon }: ReadOptions & { readonly horizon: Horizon },
 ): Promise<AuditBatch> {
   const { latest, end, isStandby } = horizon
-  const isAhead = after.epoch > end.epoch || (after.epoch === end.epoch && after.transactionId >= end.transactionId)
-  if (isAhead && !isStandby) {
+  if (!isBefore(after, end) && !isStandby) {
     throw new DomainError(
       'audit_position_unknown',
       'the position is ahead of the database, which was restored to an earlier time: begin at a date',
@@ -122,12 +125,10 @@ async function readOrdered(
     .selectAll()
     .where(isBetween(after, upTo))
     .where(matches(filter))
-    .orderBy('epoch')
-    .orderBy('transaction_id')
-    .orderBy('sequence')
+    .orderBy(IN_ORDER)
     .limit(limit)
     .execute()
-  const events = rows.map((row) => ({ event: toAuditEvent(row), position: writePosition(placeOf(row)) }))
+  const events = rows.map((row) => ({ event: toAuditEvent(row), position: writePosition(row) }))
   const last = events.at(-1)
   if (last !== undefined && events.length === limit) return { events, position: last.position, isComplete: false }
   return { events, position: writePosition(upTo), isComplete: upTo === latest }
@@ -137,15 +138,13 @@ async function readOrdered(
 async function windowEnd({ db }: Pick<Database, 'db'>, after: Place, latest: Place): Promise<Place> {
   const row = await db
     .selectFrom('audit_events')
-    .select(['epoch', 'transaction_id', 'sequence'])
+    .select(PLACE_COLUMNS)
     .where(isBetween(after, latest))
-    .orderBy('epoch')
-    .orderBy('transaction_id')
-    .orderBy('sequence')
+    .orderBy(IN_ORDER)
     .offset(WINDOW - 1)
     .limit(1)
     .executeTakeFirst()
-  return row === undefined ? latest : placeOf(row)
+  return row ?? latest
 }
 
 /**
@@ -156,34 +155,19 @@ async function placeAt({ db }: Pick<Database, 'db'>, from: Date | null): Promise
   if (from === null) return ORDER_START
   const first = db
     .selectFrom('audit_events')
-    .select(['epoch', 'transaction_id', 'sequence'])
+    .select(PLACE_COLUMNS)
     .where('event_date', '>=', new Date(from.getTime() - MAX_DATE_AHEAD))
     .orderBy('event_date')
     .orderBy('event_id')
     .limit(WINDOW)
     .as('first')
-  const row = await db
-    .selectFrom(first)
-    .selectAll()
-    .orderBy('epoch')
-    .orderBy('transaction_id')
-    .orderBy('sequence')
-    .limit(1)
-    .executeTakeFirst()
-  if (row === undefined) return ORDER_START
-  const { sequence, ...place } = placeOf(row)
-  return { ...place, sequence: sequence - 1n }
+  const row = await db.selectFrom(first).selectAll().orderBy(IN_ORDER).limit(1).executeTakeFirst()
+  return row === undefined ? ORDER_START : { ...row, sequence: String(BigInt(row.sequence) - 1n) }
 }
 
 /** After the first place, up to and with the second one. */
 function isBetween(after: Place, upTo: Place) {
-  const at = ({ epoch, transactionId, sequence }: Place) =>
-    sql`(${epoch}::integer, ${String(transactionId)}::xid8, ${String(sequence)}::bigint)`
-  return sql<SqlBool>`
-    (epoch, transaction_id, sequence) > ${at(after)} and (epoch, transaction_id, sequence) <= ${at(upTo)}`
-}
-
-function placeOf(row: { readonly epoch: number; readonly transaction_id: string; readonly sequence: string }): Place {
-  const { epoch, transaction_id, sequence } = row
-  return { epoch, transactionId: BigInt(transaction_id), sequence: BigInt(sequence) }
+  const at = ({ epoch, transaction_id, sequence }: Place) =>
+    sql`(${epoch}::integer, ${transaction_id}::xid8, ${sequence}::bigint)`
+  return sql<SqlBool>`(${IN_ORDER}) > ${at(after)} and (${IN_ORDER}) <= ${at(upTo)}`
 }

@@ -3,7 +3,7 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import { MAX_CONFIGURED_PROJECTS, MAX_CONFIGURED_USERS } from '../../domain/configuration/configuration.ts'
 import type { ConfiguredState } from '../../domain/configuration/plan.ts'
 import { DomainError } from '../../domain/errors.ts'
-import { projectsOf, type ServiceUser } from '../../domain/identities/service-user.ts'
+import { projectsOf } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { ConfigurationSubject } from '../../domain/ports/configuration.ts'
 import { readTrustedIssuers } from '../federation/federation-store.ts'
@@ -11,7 +11,6 @@ import { readProjectsByIds } from '../identities/project-row.ts'
 import { countOwnersBut, readServiceUsers } from '../identities/service-user-row.ts'
 import { readRotation } from '../keys/rotation-row.ts'
 import type { Tables } from '../schema/tables.ts'
-import { inChunks } from '../schema/write-rows.ts'
 
 /** Users that one plan is made on: as many as a configuration may have, and as many that it prunes. */
 const MAX_USERS = 2 * MAX_CONFIGURED_USERS
@@ -27,8 +26,7 @@ export async function readConfiguredState(
   subject: ConfigurationSubject,
 ): Promise<ConfiguredState> {
   const found = await findIds(db, subject)
-  const users: ServiceUser[] = []
-  for (const some of inChunks(found.users)) users.push(...(await readServiceUsers(db, some, macs)).values())
+  const users = [...(await readServiceUsers(db, found.users, macs)).values()]
   const projects = await readProjectsByIds(db, [...found.projects, ...users.flatMap(projectsOf)])
   const trustedIssuers = await readTrustedIssuers(db, macs)
   const projectIds = projects.map(({ projectId }) => projectId)

@@ -7,7 +7,7 @@ import { SYSTEM } from '../../domain/identities/authority.ts'
 import type { AuditLog } from '../../domain/ports/audit.ts'
 import type { Page } from '../../domain/ports/identities.ts'
 import { insertAuditEvent, matches, toAuditEvent } from '../audit/audit-event-row.ts'
-import { isBefore, type Place, parsePosition } from '../audit/audit-position.ts'
+import { isBefore, parsePosition } from '../audit/audit-position.ts'
 import { readChangeMoment } from '../change/instance-row.ts'
 import { guardCommits } from '../postgres/commits.ts'
 import type { Database } from '../postgres/database.ts'
@@ -33,7 +33,7 @@ export function createAuditLog({ db }: Database): AuditLog {
     const deletion = trx.deleteFrom('audit_events').where('event_id', 'in', oldest)
     if (!(await hasWebhooks(trx))) return Number((await deletion.executeTakeFirst()).numDeletedRows)
     const rows = await deletion.returningAll().execute()
-    await noteExpired(trx, rows.map(toDeletedEvent))
+    await noteExpired(trx, rows)
     return rows.length
   }
 
@@ -62,11 +62,6 @@ async function readClock(db: Kysely<Tables>): Promise<Date> {
   return at
 }
 
-function toDeletedEvent(row: Selectable<Tables['audit_events']>): DeletedEvent {
-  const { epoch, transaction_id, sequence } = row
-  return { event: toAuditEvent(row), epoch, transactionId: BigInt(transaction_id), sequence: BigInt(sequence) }
-}
-
 function selectEvents(
   { db }: Pick<Database, 'db'>,
   filter: AuditFilter,
@@ -83,21 +78,19 @@ function selectEvents(
   return query.where(sql<boolean>`(event_date, event_id) < (${after.at}, ${after.eventId})`)
 }
 
-/** An event that is deleted, and its place in the order of the trail. */
-interface DeletedEvent extends Place {
-  readonly event: AuditEvent
-}
-
 /** Whether any webhook could miss an event. */
 async function hasWebhooks(trx: Transaction<Tables>): Promise<boolean> {
   return (await trx.selectFrom('webhooks').select('webhook_id').limit(1).executeTakeFirst()) !== undefined
 }
 
 /** Notes that events were deleted, for the webhooks that had not got them. */
-async function noteExpired(trx: Transaction<Tables>, deleted: readonly DeletedEvent[]): Promise<void> {
+async function noteExpired(
+  trx: Transaction<Tables>,
+  deleted: readonly Selectable<Tables['audit_events']>[],
+): Promise<void> {
   for (const { webhookId, filter, delivery } of await lockWebhooks(trx)) {
     const position = parsePosition(delivery.position)
-    const missed = deleted.filter((place) => isWanted(filter, place.event) && isBefore(position, place))
+    const missed = deleted.filter((row) => isBefore(position, row) && isWanted(filter, toAuditEvent(row)))
     if (missed.length === 0) continue
     await writeDelivery(trx, webhookId, { ...delivery, expired: delivery.expired + missed.length })
     const entry = { ...SYSTEM, action: 'webhook/expire', resource: webhookResource(webhookId) }

@@ -14,6 +14,7 @@ import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { managedProjectsOf, toManagedProjects } from '../change/authority-rows.ts'
 import { readRow } from '../schema/read-row.ts'
 import type { Tables } from '../schema/tables.ts'
+import { inChunks } from '../schema/write-rows.ts'
 import { credentialsJson, toCredential } from './credential-rows.ts'
 
 type ServiceUserQuery = ReturnType<typeof selectServiceUsers>
@@ -25,10 +26,13 @@ export async function readServiceUsers(
   userIds: readonly string[],
   macs: PublicKeyMacs,
 ): Promise<ReadonlyMap<string, ServiceUser>> {
-  const possible = [...new Set(userIds)].filter(isUuid)
-  if (possible.length === 0) return new Map()
-  const { rows } = await db.executeQuery<ServiceUserRow>({ ...USERS_BY_IDS, parameters: [possible] })
-  return new Map(rows.map((row) => [row.user_id, toServiceUser(row, macs)]))
+  const users = new Map<string, ServiceUser>()
+  // So that no statement times out.
+  for (const some of inChunks([...new Set(userIds)].filter(isUuid))) {
+    const { rows } = await db.executeQuery<ServiceUserRow>({ ...USERS_BY_IDS, parameters: [some] })
+    for (const row of rows) users.set(row.user_id, toServiceUser(row, macs))
+  }
+  return users
 }
 
 /** The query of whole users; add conditions on columns of `u`. Each column of a list is a subquery that uses an index. */

@@ -1,7 +1,6 @@
 /** The `InstanceReader` on a database: every method reads one snapshot, in one transaction. */
 import type { Transaction } from 'kysely'
 import type { Revision } from '../../domain/changes.ts'
-import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { InstanceReader, InstanceState, InstanceStatus, NeededIdentities } from '../../domain/ports/instance.ts'
 import { readIdentityChanges } from '../change/change-row.ts'
@@ -13,8 +12,6 @@ import { readRotation } from '../keys/rotation-row.ts'
 import { readKeyRing } from '../keys/web-key-row.ts'
 import { type Database, readSnapshot } from '../postgres/database.ts'
 import type { Tables } from '../schema/tables.ts'
-
-const ROWS_AT_ONCE = 1000
 
 export function createInstanceReader({ db }: Pick<Database, 'db'>, macs: PublicKeyMacs): InstanceReader {
   const snapshot = <T>(read: (trx: Transaction<Tables>) => Promise<T>) => readSnapshot(db, read)
@@ -65,22 +62,8 @@ async function readState(
     sealedActiveKey: await readSealedActiveKey(trx),
     rotation: await readRotation(trx),
     trustedIssuers: await readTrustedIssuers(trx, macs),
-    users: await readUsers(trx, userIds, macs),
+    users: await readServiceUsers(trx, userIds, macs),
   }
-}
-
-/** In batches, so that no statement times out with many users in memory. */
-async function readUsers(
-  trx: Transaction<Tables>,
-  userIds: readonly string[],
-  macs: PublicKeyMacs,
-): Promise<ReadonlyMap<string, ServiceUser>> {
-  const users = new Map<string, ServiceUser>()
-  for (let start = 0; start < userIds.length; start += ROWS_AT_ONCE) {
-    const some = await readServiceUsers(trx, userIds.slice(start, start + ROWS_AT_ONCE), macs)
-    for (const [userId, user] of some) users.set(userId, user)
-  }
-  return users
 }
 
 /** A serving process reads no other private key than the active one. */

@@ -26,7 +26,6 @@ const INSTANCE = [
       constraint instance_single_row check (id = 1),
       constraint instance_version_not_negative check (version >= 0),
       constraint instance_schema_major_positive check (schema_major >= 1),
-      constraint instance_issuer_length check (length(issuer) between 1 and 2000),
       constraint instance_initialised_with_integrity_key
         check (initialised_at is null or sealed_integrity_key is not null)
     )`,
@@ -50,11 +49,7 @@ const INSTANCE = [
       versions_behind bigint not null,
       lag_seconds double precision,
       ready boolean not null,
-      reason text not null,
-      constraint replicas_host_name_length check (length(host_name) <= 255),
-      constraint replicas_keyturn_version_length check (length(keyturn_version) <= 100),
-      constraint replicas_versions_behind_not_negative check (versions_behind >= 0),
-      constraint replicas_reason_length check (length(reason) <= 1000)
+      reason text not null
     )`,
 ]
 
@@ -87,8 +82,7 @@ const WEB_KEYS = [
         end),
       constraint web_keys_dates_in_order
         check (creation_date <= activation_date and activation_date <= deactivation_date),
-      constraint web_keys_published_after_creation check (creation_date <= publication_date),
-      constraint web_keys_mac_is_sha256 check (octet_length(mac) = 32)
+      constraint web_keys_published_after_creation check (creation_date <= publication_date)
     )`,
   sql`create unique index web_keys_one_active on web_keys (state) where state = 'active'`,
   // Apart from the others, so that nothing publishes a revoked key.
@@ -102,8 +96,7 @@ const WEB_KEYS = [
       deactivation_date timestamptz(3),
       revocation_date timestamptz(3) not null,
       mac bytea not null,
-      constraint revoked_web_keys_public_jwk_is_public ${IS_PUBLIC},
-      constraint revoked_web_keys_mac_is_sha256 check (octet_length(mac) = 32)
+      constraint revoked_web_keys_public_jwk_is_public ${IS_PUBLIC}
     )`,
   sql`create index revoked_web_keys_by_revocation on revoked_web_keys (revocation_date, key_id)`,
   sql`
@@ -130,8 +123,7 @@ const IDENTITIES = [
       -- Of the configuration that it belongs to.
       configuration_label text,
       constraint projects_name_unique unique (name),
-      constraint projects_name_form check (name ~ '^[a-z0-9][a-z0-9-]{0,62}$'),
-      constraint projects_configuration_label_length check (length(configuration_label) between 1 and 63)
+      constraint projects_name_form check (name ~ '^[a-z0-9][a-z0-9-]{0,62}$')
     )`,
   // Pages are cut by comparing bytes, so that they are the same in every database.
   sql`create index projects_by_name on projects (name collate "C")`,
@@ -142,8 +134,7 @@ const IDENTITIES = [
     create table project_roles (
       project_id uuid not null references projects on delete cascade,
       role text not null,
-      primary key (project_id, role),
-      constraint project_roles_role_length check (length(role) between 1 and 200)
+      primary key (project_id, role)
     )`,
   sql`
     create table project_scopes (
@@ -178,12 +169,10 @@ const IDENTITIES = [
       -- Of the configuration that it belongs to.
       configuration_label text,
       constraint service_users_in_project unique (user_id, project_id),
-      constraint service_users_name_length check (length(name) between 1 and 200),
       constraint service_users_known_instance_roles check (instance_roles <@
         array['IAM_OWNER', 'IAM_OWNER_VIEWER', 'IAM_KEY_OPERATOR', 'IAM_AUDITOR', 'IAM_USER_ADMINISTRATOR']),
       constraint service_users_token_lifetime_range check ((settings ->> 'tokenLifetimeSeconds')::integer between 60 and 86400),
-      constraint service_users_token_claims_are_an_object check (json_typeof(settings -> 'tokenClaims') = 'object'),
-      constraint service_users_configuration_label_length check (length(configuration_label) between 1 and 63)
+      constraint service_users_token_claims_are_an_object check (json_typeof(settings -> 'tokenClaims') = 'object')
     )`,
   sql`create index service_users_by_creation on service_users (creation_date, user_id)`,
   sql`create index service_users_of_project_by_creation on service_users (project_id, creation_date, user_id)`,
@@ -237,10 +226,7 @@ const FEDERATION = [
       mac bytea not null,
       -- Of the configuration that it belongs to.
       configuration_label text,
-      constraint trusted_issuers_issuer_unique unique (issuer),
-      constraint trusted_issuers_issuer_length check (length(issuer) between 1 and 500),
-      constraint trusted_issuers_mac_is_sha256 check (octet_length(mac) = 32),
-      constraint trusted_issuers_configuration_label_length check (length(configuration_label) between 1 and 63)
+      constraint trusted_issuers_issuer_unique unique (issuer)
     )`,
   sql`
     create index trusted_issuers_by_configuration_label on trusted_issuers (configuration_label)
@@ -279,8 +265,6 @@ const CREDENTIALS = [
       constraint credentials_tokens_expire check (kind <> 'personal_access_token' or expiration_date is not null),
       constraint credentials_identities_name_an_issuer check (
         (kind = 'federated_identity') = (issuer_id is not null) and (issuer_id is null) = (subject is null)),
-      constraint credentials_hash_is_sha256 check (octet_length(hash) = 32),
-      constraint credentials_mac_is_sha256 check (octet_length(mac) = 32),
       constraint credentials_public_jwk_is_public
         check (not (content::jsonb -> 'publicJwk' ?| array['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'])),
       constraint credentials_deactivated_after_creation check (creation_date <= deactivation_date)
@@ -317,9 +301,7 @@ const CONSOLE = [
       creation_date timestamptz(3) not null,
       expiration_date timestamptz(3) not null,
       mac bytea not null,
-      constraint sign_in_links_hash_is_sha256 check (octet_length(hash) = 32),
-      constraint sign_in_links_expiration_after_creation check (expiration_date > creation_date),
-      constraint sign_in_links_mac_is_sha256 check (octet_length(mac) = 32)
+      constraint sign_in_links_expiration_after_creation check (expiration_date > creation_date)
     )`,
   sql`
     create table console_sessions (
@@ -334,10 +316,7 @@ const CONSOLE = [
       last_use_date timestamptz(3) not null,
       mac bytea not null,
       constraint console_sessions_hash_unique unique (hash),
-      constraint console_sessions_hash_is_sha256 check (octet_length(hash) = 32),
-      constraint console_sessions_client_address_length check (length(client_address) <= 64),
-      constraint console_sessions_expiration_after_creation check (expiration_date > creation_date),
-      constraint console_sessions_mac_is_sha256 check (octet_length(mac) = 32)
+      constraint console_sessions_expiration_after_creation check (expiration_date > creation_date)
     )`,
 ]
 
@@ -360,13 +339,6 @@ const EVENTS = [
       epoch integer not null default 0,
       transaction_id xid8 not null default pg_current_xact_id(),
       sequence bigint not null generated by default as identity,
-      constraint audit_events_actor_length check (length(actor) between 1 and 200),
-      constraint audit_events_action_length check (length(action) between 1 and 200),
-      constraint audit_events_resource_length check (length(resource) <= 500),
-      constraint audit_events_outcome_length check (length(outcome) between 1 and 200),
-      constraint audit_events_request_id_length check (length(request_id) <= 200),
-      constraint audit_events_client_address_length check (length(client_address) <= 64),
-      constraint audit_events_reason_length check (length(reason) <= 200),
       constraint audit_events_omission_whole
         check ((omitted_count is null) = (omitted_since is null) and omitted_count > 0)
     )`,
@@ -391,9 +363,7 @@ const EVENTS = [
       -- How it goes, JSON. It is no change of the instance.
       delivery text not null,
       constraint webhooks_name_unique unique (name),
-      constraint webhooks_name_length check (length(name) between 1 and 63),
       constraint webhooks_url_is_https check (url like 'https://%' and length(url) <= 1000),
-      constraint webhooks_ca_certificates_length check (length(ca_certificates) between 1 and 25000),
       constraint webhooks_disabled_for_a_reason check (disabled in ('by_administrator', 'gone')),
       constraint webhooks_previous_secret_ends check (
         (previous_sealed_secret is null) = (previous_expiration_date is null))

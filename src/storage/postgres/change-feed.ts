@@ -1,5 +1,5 @@
 /**
- * The `ChangeFeed` on a database: LISTEN on a connection of its own, opened again with backoff and jitter when it is lost.
+ * The `ChangeFeed` on a database: LISTEN on a connection of its own, opened again after a while when it is lost.
  *
  * A heartbeat with a timeout detects a connection that is cut silently. NOTIFY is still only a hint: the subscriber also
  * compares versions. A standby takes no LISTEN; it is asked again with each heartbeat, because it may be promoted.
@@ -10,7 +10,6 @@ import pg from 'pg'
 import { messageOf } from '../../domain/errors.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { ChangeFeed } from '../../domain/ports/instance.ts'
-import { backoffMillis } from '../../domain/time.ts'
 import { READ_ONLY_STATE } from './bounded-client.ts'
 import {
   APPLICATION_NAME,
@@ -24,7 +23,8 @@ import { errorCodeOf } from './storage-errors.ts'
 /** The NOTIFY channel on which a new version is announced. */
 export const CHANGES_CHANNEL = 'keyturn_changes'
 
-const RETRY = { first: 100, longest: 5_000 }
+/** At least, and with jitter twice as long at most. Until then versions are compared. */
+const RETRY_MILLIS = 1_000
 
 const HEARTBEAT_MILLIS = 10_000
 
@@ -73,39 +73,22 @@ interface Listening {
   readonly onChange: () => void
   /** Called when a connection begins to listen, when it cannot because the server is a standby, and when it is lost. */
   readonly onState: (state: FeedState) => void
-  /** Called with each heartbeat that was answered: the connection has lasted. */
-  readonly onHeartbeat: () => void
 }
 
 async function listenUntilEnded(
   { url, log }: PostgresOptions,
   subscription: AbortSignal,
-  { times, onChange, onState }: Omit<Listening, 'onHeartbeat'>,
+  listening: Listening,
 ): Promise<void> {
-  let throttle = new LogThrottle()
-  let failures = 0
+  const throttle = new LogThrottle()
   while (!subscription.aborted) {
-    const reason = await listenUntilLost(url, subscription, {
-      times,
-      onChange,
-      onState: (state) => {
-        onState(state)
-        if (state === 'connected') onChange()
-      },
-      onHeartbeat: () => {
-        failures = 0
-        // The next loss is another one.
-        throttle = new LogThrottle()
-      },
-    })
-    onState('disconnected')
+    const reason = await listenUntilLost(url, subscription, listening)
+    listening.onState('disconnected')
     if (subscription.aborted) return
     if (throttle.admits(reason, performance.now())) {
       log.warn({ reason }, 'the database connection that announces changes was lost')
     }
-    failures += 1
-    const wait = backoffMillis(failures, { ...RETRY, jitter: Math.random() / 2 })
-    await delay(wait, undefined, { signal: subscription }).catch(() => {})
+    await delay(RETRY_MILLIS * (1 + Math.random()), undefined, { signal: subscription }).catch(() => {})
   }
 }
 
@@ -113,15 +96,13 @@ async function listenUntilEnded(
 async function listenUntilLost(
   url: string,
   subscription: AbortSignal,
-  { times, onState, onHeartbeat, onChange }: Listening,
+  { times, onState, onChange }: Listening,
 ): Promise<string> {
   const socket = new Socket()
+  const lost = new AbortController()
+  const signal = AbortSignal.any([subscription, lost.signal])
   // Not `client.end()`: it waits for the server to close, and a server that is gone does not.
-  const disconnect = (): void => {
-    socket.destroy()
-  }
-  subscription.addEventListener('abort', disconnect)
-
+  signal.addEventListener('abort', () => socket.destroy())
   let reason: string | undefined
   const client = new pg.Client({
     connectionString: url,
@@ -136,30 +117,31 @@ async function listenUntilLost(
     // The first error is the cause; later ones only say that the connection is gone.
     reason ??= error.message
   })
+  client.once('end', () => {
+    reason ??= 'the server closed it'
+    lost.abort()
+  })
   client.on('notification', () => {
     if (!subscription.aborted) onChange()
   })
   try {
-    // Not `events.once`: it also rejects on 'error', which would be unhandled.
-    const lost = new Promise((resolve) => client.once('end', resolve))
     await client.connect()
-    let state: FeedState | undefined
-    const listen = async (): Promise<void> => {
+    for (let state: FeedState | undefined; ; ) {
       const now = await listenOn(client)
-      if (now === state || subscription.aborted) return
+      if (now !== state && !signal.aborted) {
+        onState(now)
+        // Something may have changed before.
+        if (now === 'connected') onChange()
+      }
       state = now
-      onState(now)
+      await delay(times.heartbeat ?? HEARTBEAT_MILLIS, undefined, { signal })
     }
-    await listen()
-    const beat = () => listen().then(onHeartbeat)
-    await heartbeatUntil(lost, beat, times.heartbeat ?? HEARTBEAT_MILLIS)
   } catch (error) {
     reason ??= messageOf(error)
   } finally {
-    subscription.removeEventListener('abort', disconnect)
-    disconnect()
+    lost.abort()
   }
-  return reason ?? 'the server closed it'
+  return reason
 }
 
 /** A standby announces nothing (`off`). It may be promoted, and the connection stays. */
@@ -170,18 +152,5 @@ async function listenOn(client: pg.Client): Promise<FeedState> {
   } catch (error) {
     if (errorCodeOf(error) !== READ_ONLY_STATE) throw error
     return 'off'
-  }
-}
-
-/** Listens again and again until the connection is lost. @throws {Error} if that times out. */
-async function heartbeatUntil(lost: Promise<unknown>, beat: () => Promise<void>, everyMillis: number): Promise<void> {
-  const ending = new AbortController()
-  const { signal } = ending
-  // Not `Promise.race`: each race would stay in memory for as long as the connection.
-  void lost.then(() => ending.abort())
-  while (true) {
-    await delay(everyMillis, undefined, { signal }).catch(() => {})
-    if (signal.aborted) return
-    await beat()
   }
 }

@@ -39,7 +39,6 @@ export function describeSchema(current: () => Database): void {
     it.each([
       ['web_keys_known_state', { state: 'retired' }],
       ['web_keys_known_algorithm', { algorithm: 'HS256' }],
-      ['web_keys_mac_is_sha256', { mac: new Uint8Array(31) }],
       ['web_keys_public_jwk_is_public', { public_jwk: '{"kty":"EC","d":"private"}' }],
       ['web_keys_dates_match_state', { state: 'initial', activation_date: day(2) }],
       ['web_keys_dates_match_state', { state: 'active' }],
