@@ -159,7 +159,7 @@ function targetMistakes(secrets: readonly SecretRequest[]): MessageMistake[] {
 /** Why an address cannot be a target; undefined if it can. */
 function targetRefusal(into: string): string | undefined {
   const isFile = into.startsWith('file:')
-  if (/\p{Cc}/u.test(into) || (isFile && /%([01]|7f)/i.test(into)))
+  if (/\p{Cc}/u.test(into) || (isFile && /%(?:[01]|7f|c2%[89])/i.test(into)))
     return 'it has a control character, such as NUL or a line break'
   if (!/^(?:file:\/\/\/.+|command:\S.*)$/.test(into)) return 'it is file:///path or command:program arguments'
   if (!isFile || isWholePath(into)) return undefined

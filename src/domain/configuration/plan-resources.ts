@@ -38,7 +38,7 @@ export interface Planning {
 
 /** How resources of a kind are planned. */
 interface Planner<Kind, Wanted, Resource> {
-  readonly kind: Kind & ResourceName['kind']
+  readonly kind: Kind
   /** Its list in a configuration, and the field there with the name. */
   readonly path: readonly [list: string, name: string]
   readonly configured: readonly Wanted[]
@@ -63,7 +63,7 @@ export interface PlannedResources<Kind, Resource> {
 }
 
 /** Plans those that the configuration has, and prunes those that it has not. */
-export function planResources<Kind, Wanted, Resource>(
+export function planResources<Kind extends ResourceName['kind'], Wanted, Resource>(
   { kind, path: [list, field], configured, existing, nameOf, idOf, factsOf, plan }: Planner<Kind, Wanted, Resource>,
   planning: Planning,
 ): PlannedResources<Kind, Resource> {

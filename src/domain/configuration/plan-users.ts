@@ -17,23 +17,20 @@ import {
 } from './description.ts'
 import { keyOf, type PlannedResources, type Planning, planResources } from './plan-resources.ts'
 
-/** What a plan leads to, by name. */
-interface Surroundings {
-  readonly projects: ReadonlyMap<string, Project>
-  readonly issuers: ReadonlyMap<string, TrustedIssuer>
-}
-
-interface WantedUser {
+/** For one user: what it shall be like, and what the plan leads to otherwise, by name. */
+interface UserPlanning extends Planning {
   readonly wanted: ServiceUserConfiguration
   readonly path: string
+  readonly projects: ReadonlyMap<string, Project>
+  readonly issuers: ReadonlyMap<string, TrustedIssuer>
+  readonly names: Names
 }
 
 export function planUsers(
-  surroundings: Surroundings,
+  { projects, issuers }: Pick<UserPlanning, 'projects' | 'issuers'>,
   planning: Planning,
 ): PlannedResources<'service_user', ServiceUser> {
   const { configuration, state, options, mistakes } = planning
-  const { projects, issuers } = surroundings
   const names: Names = {
     projects: new Map([...state.projects, ...projects.values()].map(({ projectId, name }) => [projectId, name])),
     issuers: new Map([...state.trustedIssuers, ...issuers.values()].map(({ issuerId, issuer }) => [issuerId, issuer])),
@@ -43,7 +40,7 @@ export function planUsers(
     return { project: 'projectName' in user ? user.projectName : user.project, name: user.name }
   }
   const existing = Map.groupBy(state.users, (user) => keyOf(nameOf(user)))
-  return planResources<'service_user', ServiceUserConfiguration, ServiceUser>(
+  return planResources(
     {
       kind: 'service_user',
       path: ['serviceUsers', 'name'],
@@ -69,9 +66,8 @@ export function planUsers(
         const { projectId, name: projectName } = project
         const facts = { userId: options.newId(), name, projectId, projectName, clientCredentialsEnabled: true }
         const start = before ?? createServiceUser(facts, options.moment.date)
-        const user = { wanted, path }
-        const granted = planGrants(planSettings(start, user, planning), user, projects, planning)
-        const next = planCredentials(granted, wantedCredentials(user, issuers, planning), names, planning)
+        const user: UserPlanning = { ...planning, wanted, path, projects, issuers, names }
+        const next = planCredentials(planGrants(planSettings(start, user), user), user)
         return { start, next: mistakes.checked(path, () => settleChange(before, next, options.moment.clock)) ?? next }
       },
     },
@@ -80,8 +76,7 @@ export function planUsers(
 }
 
 /** What the user has already is not refused for a limit or a rule that came later. */
-function planSettings(user: ServiceUser, { wanted, path }: WantedUser, planning: Planning): ServiceUser {
-  const { options, mistakes } = planning
+function planSettings(user: ServiceUser, { wanted, path, options, mistakes }: UserPlanning): ServiceUser {
   const { enabled, instanceRoles, tokenLifetimeSeconds: seconds, tokenClaims: json } = wanted
   const lifetime =
     seconds === null || seconds === user.tokenLifetimeSeconds
@@ -113,9 +108,7 @@ function isSameClaims(json: string, { tokenClaims }: ServiceUser): boolean {
 /** The grants of the configuration, but for those with a mistake. */
 function planGrants(
   before: ServiceUser,
-  { wanted, path }: WantedUser,
-  projects: Surroundings['projects'],
-  { configuration, mistakes }: Planning,
+  { wanted, path, projects, configuration, mistakes }: UserPlanning,
 ): ServiceUser {
   const find = (name: string, place: string) => {
     const project = projects.get(name)
@@ -155,20 +148,11 @@ function planGrants(
   return { ...before, managedProjects, projectRoles, customScopes: [...new Set(scopes)].sort() }
 }
 
-interface WantedCredential {
-  readonly facts: ConfiguredCredential
-  readonly path: string
-}
-
 /** Takes away what is not wanted, and adds what is missing. What has expired is left alone until another one of its kind is added. */
-function planCredentials(
-  before: ServiceUser,
-  wanted: Iterable<WantedCredential>,
-  names: Names,
-  { mistakes, options }: Planning,
-): ServiceUser {
+function planCredentials(before: ServiceUser, planning: UserPlanning): ServiceUser {
+  const { names, mistakes, options } = planning
   const { moment, newId } = options
-  const wants = new Map([...wanted].map((want) => [credentialInWords(want.facts, names), want]))
+  const wants = new Map([...wantedCredentials(planning)].map((want) => [credentialInWords(want.facts, names), want]))
   const had = before.credentials.filter(isConfigured).map((credential) => {
     return { credential, words: credentialInWords(credential, names) }
   })
@@ -192,11 +176,13 @@ function isConfigured(credential: UserCredential): credential is UserCredential 
 }
 
 /** As a configuration has them, but for those with a mistake. */
-function* wantedCredentials(
-  { wanted, path }: WantedUser,
-  issuers: Surroundings['issuers'],
-  { configuration, mistakes }: Planning,
-): Iterable<WantedCredential> {
+function* wantedCredentials({
+  wanted,
+  path,
+  issuers,
+  configuration,
+  mistakes,
+}: UserPlanning): Iterable<{ readonly facts: ConfiguredCredential; readonly path: string }> {
   for (const [index, key] of wanted.publicKeys.entries())
     if (key !== null) yield { path: `${path}.publicKeys[${index}]`, facts: { kind: 'user_key', ...key } }
   for (const [index, { issuer, ...identity }] of wanted.federatedIdentities.entries()) {

@@ -1,15 +1,22 @@
 /** Plans how an instance gets to what a configuration describes. The rules are those of single changes, whose functions are called. */
 import { projectResource, ROTATION_POLICY, trustedIssuerResource, userResource } from '../audit-resources.ts'
-import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
-import type { Project } from '../identities/project.ts'
+import { addIssuer, editIssuer, existingIssuer, type TrustedIssuer } from '../federation/trusted-issuer.ts'
+import { addPart, createProject, type Project } from '../identities/project.ts'
 import { assertOwnerLeft, isEnabledOwner, type ServiceUser } from '../identities/service-user.ts'
 import { assertPolicy, changed, type RotationLimits, type RotationPolicy } from '../keys/rotation-policy.ts'
 import type { ChangeMoment } from '../time.ts'
 import { type Configuration, InvalidConfiguration, type Mistake, Mistakes } from './configuration.ts'
-import { differencesOf, type Names, policyFacts } from './description.ts'
-import { planIssuers } from './plan-issuers.ts'
-import { planProjects } from './plan-projects.ts'
-import { type ChangeOf, keyOf, type LosingUsers, type Planning, type ResourceName } from './plan-resources.ts'
+import { differencesOf, issuerFacts, type Names, policyFacts, projectFacts } from './description.ts'
+import {
+  type ChangeOf,
+  isPruned,
+  keyOf,
+  type LosingUsers,
+  type PlannedResources,
+  type Planning,
+  planResources,
+  type ResourceName,
+} from './plan-resources.ts'
 import { planUsers } from './plan-users.ts'
 
 export interface ConfiguredState {
@@ -104,6 +111,92 @@ export function planConfiguration(
     }),
     resources: [...new Set([...changes, ...takenOver].map(({ name, id }) => RESOURCES[name.kind](id)))],
   }
+}
+
+function planProjects(planning: Planning): PlannedResources<'project', Project> {
+  const { configuration, state, options, mistakes } = planning
+  const planned = planResources(
+    {
+      kind: 'project',
+      path: ['projects', 'name'],
+      configured: configuration.projects,
+      existing: state.projects,
+      nameOf: ({ name }) => ({ name }),
+      idOf: ({ projectId }) => projectId,
+      factsOf: projectFacts,
+      plan: (wanted, path, before) => {
+        const start = before ?? createProject(options.newId(), wanted.name, options.moment.date)
+        let next: Project = { ...start, rolesClaim: wanted.rolesClaim }
+        for (const list of ['roles', 'scopes', 'audiences'] as const) {
+          next = { ...next, [list]: start[list].filter((each) => wanted[list].includes(each)) }
+          for (const [index, name] of wanted[list].entries()) {
+            // What the project has already is not refused for a rule that came later.
+            if (next[list].includes(name)) continue
+            const added = mistakes.checked(`${path}.${list}[${index}]`, () =>
+              addPart(next, { list, name }, options.issuer),
+            )
+            next = added ?? next
+          }
+        }
+        return { start, next }
+      },
+    },
+    planning,
+  )
+  assertAudiencesFree(planned.after, planning)
+  return planned
+}
+
+/** An audience belongs to one project. It may move from one to another in one step. */
+function assertAudiencesFree(after: ReadonlyMap<string, Project>, { configuration, state, mistakes }: Planning): void {
+  const had = new Map(state.projects.map(({ name, audiences }) => [name, audiences]))
+  const owners = new Map<string, string>()
+  // Those that stay as they are come first, so that the mistake is that of the one that wants more.
+  for (const { name, audiences } of after.values())
+    for (const audience of audiences) if (had.get(name)?.includes(audience)) owners.set(audience, name)
+  for (const [index, { name, audiences }] of configuration.projects.entries()) {
+    for (const [place, audience] of audiences.entries()) {
+      const owner = owners.get(audience) ?? name
+      owners.set(audience, owner)
+      if (owner === name) continue
+      const message = `the project ${owner} has this audience`
+      mistakes.add(`projects[${index}].audiences[${place}]`, 'project_audience_taken', message)
+    }
+  }
+}
+
+function planIssuers(planning: Planning): PlannedResources<'trusted_issuer', TrustedIssuer> {
+  const { configuration, state, options, mistakes } = planning
+  const named = new Set(configuration.trustedIssuers.map(({ issuer }) => issuer))
+  // What is pruned makes room.
+  let issuers: readonly TrustedIssuer[] = state.trustedIssuers.filter(
+    ({ issuer, issuerId }) => named.has(issuer) || !isPruned(issuerId, planning),
+  )
+  return planResources(
+    {
+      kind: 'trusted_issuer',
+      path: ['trustedIssuers', 'issuer'],
+      configured: configuration.trustedIssuers,
+      existing: state.trustedIssuers,
+      nameOf: ({ issuer }) => ({ name: issuer }),
+      idOf: ({ issuerId }) => issuerId,
+      factsOf: (issuer) => issuerFacts(issuer, options),
+      plan: ({ keys, ...facts }, path, before) => {
+        if (keys === null) return undefined
+        const issuerId = before?.issuerId ?? options.newId()
+        const { moment, issuer: own } = options
+        const next = mistakes.checked(path, () =>
+          before === undefined
+            ? addIssuer(issuers, { ...facts, issuerId, keys }, { date: moment.date, own })
+            : editIssuer(issuers, issuerId, { ...facts, keys }),
+        )
+        if (next === undefined) return undefined
+        issuers = next
+        return { start: before, next: existingIssuer(next, issuerId) }
+      },
+    },
+    planning,
+  )
 }
 
 /** A project is deleted together with its users, or not at all. */

@@ -16,6 +16,7 @@ import type { ConfigurationRequest, KeyParsers } from '../../app/configuration/c
 import { readKeyOrigin } from '../../app/federation/trusted-issuers.ts'
 import {
   type Configuration,
+  MAX_CONFIGURED_USERS,
   type Mistake,
   Mistakes,
   type ServiceUserConfiguration,
@@ -93,11 +94,10 @@ function violationsOf(wire: WireConfiguration): readonly Mistake[] {
   const mistakes = new Mistakes()
   let items = 0
   for (const { path, value } of valuesIn(wire)) {
-    if (Array.isArray(value)) items += value.length
-    if (items > MAX_ITEMS) {
-      const message = `a configuration has at most ${MAX_ITEMS} values in all its lists: apply it in parts, with a label for each`
-      return [{ path, code: 'configuration_too_large', message }]
-    }
+    const length = Array.isArray(value) ? value.length : 0
+    items += length
+    if (length > MAX_CONFIGURED_USERS) return [tooLarge(path, `${MAX_CONFIGURED_USERS} items in a list`)]
+    if (items > MAX_ITEMS) return [tooLarge(path, `${MAX_ITEMS} values in all its lists`)]
     if (typeof value === 'string' && value.includes('\0'))
       mistakes.add(path, 'configuration_invalid', 'must not have a NUL character')
   }
@@ -112,6 +112,11 @@ function violationsOf(wire: WireConfiguration): readonly Mistake[] {
     mistakes.add(path.join('').slice(1), 'configuration_invalid', message)
   }
   return mistakes.found
+}
+
+function tooLarge(path: string, limit: string): Mistake {
+  const message = `a configuration has at most ${limit}: apply it in parts, with a label for each`
+  return { path, message, code: 'configuration_too_large' }
 }
 
 /** Every value in a message, before what is in it. Its fields are called as in JSON. */

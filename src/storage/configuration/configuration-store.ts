@@ -20,18 +20,20 @@ const IDLE_MILLIS = 5_000
 const TRANSACTION_MILLIS = 15_000
 
 export function createConfigurationStore(database: Database, macs: PublicKeyMacs): ConfigurationStore {
+  const read: ConfigurationStore['read'] = (subject) =>
+    readSnapshot(database.db, async (trx) => ({
+      state: await readConfiguredState({ db: trx, macs }, subject),
+      moment: await readChangeMoment(trx),
+    }))
   return {
-    read: (subject) =>
-      readSnapshot(database.db, async (trx) => ({
-        state: await readConfiguredState({ db: trx, macs }, subject),
-        moment: await readChangeMoment(trx),
-      })),
+    read,
 
-    plan: ({ subject, decide }) =>
-      readSnapshot(database.db, async (trx) => {
-        const state = await readConfiguredState({ db: trx, macs }, subject)
-        return await withLosingUsers(trx, state, decide(state, await readChangeMoment(trx)))
-      }),
+    plan: async ({ subject, decide }) => {
+      const { state, moment } = await read(subject)
+      // Outside of a transaction: it may take seconds.
+      const plan = decide(state, moment)
+      return await readSnapshot(database.db, (trx) => withLosingUsers(trx, state, plan))
+    },
 
     apply: async (entry, { subject, label, decide }) => {
       let counted: ConfigurationPlan | undefined
