@@ -15,14 +15,13 @@ import { CONSOLE_HEADERS, consolePageRoutes, readBuiltConsole } from '../http/co
 import type { Route } from '../http/requests/router.ts'
 import type { ConsoleRpc } from '../rpc/routes.ts'
 import { createConsoleStore } from '../storage/console/console-store.ts'
-import type { OpenedInstance, StartParts } from './instance-setup.ts'
-import type { StartedReplica } from './replica.ts'
+import type { StartedInstance, StartParts } from './instance-start.ts'
 import { systemClock as clock, digest, systemTime as now } from './system-clock.ts'
 
 /** Where the build puts the console: the same folder for a checkout and for the package. */
 const BUILT = join(import.meta.dirname, '../../dist/console')
 
-interface ConsoleParts extends StartedReplica, OpenedInstance, StartParts {
+interface ConsoleParts extends StartedInstance, StartParts {
   readonly users: IdentityStore
   readonly attempts: AttemptLimiter
   readonly audit: AuditTrail

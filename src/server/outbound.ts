@@ -13,8 +13,7 @@ import { createSendHttps } from '../outbound/https-request.ts'
 import { createFetchIssuerKeys, createGetDocument } from '../outbound/issuer-key-fetch.ts'
 import { createWebhookSender } from '../outbound/webhook-sender.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
-import type { OpenedInstance, StartParts } from './instance-setup.ts'
-import type { StartedReplica } from './replica.ts'
+import type { StartedInstance, StartParts } from './instance-start.ts'
 import { systemClock as clock, systemTime as now } from './system-clock.ts'
 
 /** The keys that this process has fetched, and what finds the key of a JWT, of keys that are given or fetched. */
@@ -37,7 +36,7 @@ export function createIssuerKeys(
   return { fetches, finderOf }
 }
 
-type WebhookParts = StartParts & OpenedInstance & StartedReplica & Pick<WebhooksOptions, 'store' | 'reader'>
+type WebhookParts = StartParts & StartedInstance & Pick<WebhooksOptions, 'store' | 'reader'>
 
 export function startWebhooks(
   { config, log, stack, masterKeys, baseUrl: issuer, ...parts }: WebhookParts,

@@ -19,9 +19,8 @@ import { createCertificateReader, openCertificateVerifier } from './client-certi
 import { checkConfigFiles } from './config-files.ts'
 import { createConsolePage, createPeopleProvider } from './console.ts'
 import { databaseOptions, openPrimary, openUntilDisposed, startEmbedded } from './database.ts'
-import { setUpInstance } from './instance-setup.ts'
+import { startInstance } from './instance-start.ts'
 import { PublicListener } from './public-listener.ts'
-import { startReplica } from './replica.ts'
 import { createServices } from './services.ts'
 import { GRACE, LAST_WRITES } from './stop-limit.ts'
 import { systemTime as now } from './system-clock.ts'
@@ -118,14 +117,12 @@ async function start(
   const primaryDatabase = openPrimary(config, log, stack)
   let lastWrites: NodeJS.Timeout | undefined
   stack.defer(() => clearTimeout(lastWrites))
-  const waiting = { databaseUrl: where.url, log, signal, onWaiting: (reason: string) => listener.wait(reason) }
-  const shared = { config, log, stack, database, baseUrl, tracing, waiting }
-  const instance = await setUpInstance(shared)
-  const started = await startReplica(instance, { ...shared, where })
+  const onWaiting = (reason: string) => listener.wait(reason)
+  const parts = { config, log, stack, database, where, baseUrl, tracing, signal, onWaiting }
+  const started = await startInstance(parts)
   const { replica, feed } = started
   const services = createServices({
-    ...shared,
-    ...instance,
+    ...parts,
     ...started,
     metrics,
     primaryDatabase,
@@ -163,7 +160,7 @@ async function start(
   return {
     baseUrl,
     listenUrl: listener.listenUrl,
-    initialised: instance.isNew,
+    initialised: started.isNew,
     metrics: metrics.registry,
     stop: (options = {}) => (stopping ??= stop(options)),
   }

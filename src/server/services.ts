@@ -52,16 +52,15 @@ import { readServerVersion } from '../storage/postgres/server-state.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
 import { planningOptions } from './bootstrap-file.ts'
 import { createConsole } from './console.ts'
-import type { OpenedInstance, StartParts } from './instance-setup.ts'
+import type { StartedInstance, StartParts } from './instance-start.ts'
 import { createIssuerKeys, startWebhooks } from './outbound.ts'
 import type { Services } from './public-listener.ts'
-import type { StartedReplica } from './replica.ts'
 import { systemClock as clock, digest, systemTime as now } from './system-clock.ts'
 
 /** PostgreSQL and the tables take no longer one. */
 const MAX_HOST_NAME = 255
 
-export interface ServicesOptions extends StartedReplica, OpenedInstance, StartParts {
+export interface ServicesOptions extends StartedInstance, StartParts {
   readonly metrics: Metrics
   /** Of the primary region, for a replica on a standby; null if none is configured. */
   readonly primaryDatabase: Database | null

@@ -178,7 +178,10 @@ describe('the source', () => {
     const opening = (text: RegExp) => sources.filter((file) => text.test(read(file)))
     expect(opening(/\bsealer\.open\(/)).toEqual(['src/crypto/signer.ts'])
     // That in server wraps the signers that it is given.
-    expect(opening(/\bsigners\.open\(/).sort()).toEqual(['src/app/replica/replica-memory.ts', 'src/server/replica.ts'])
+    expect(opening(/\bsigners\.open\(/).sort()).toEqual([
+      'src/app/replica/replica-memory.ts',
+      'src/server/instance-start.ts',
+    ])
   })
 
   it('reads the environment in config/, and the arguments in cli/ only', () => {

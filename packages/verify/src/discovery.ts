@@ -1,5 +1,5 @@
 /**
- * What clients and verifiers both need: the addresses of an issuer's endpoints (RFC 8414 §3), bounded fetching of JSON, time
+ * What clients and verifiers both need: the addresses of an issuer's endpoints (RFC 8414 §3), fetching of JSON, time
  * and hashes.
  *
  * For `@keyturn/client` of the same version, and no promise to anyone else.
@@ -29,8 +29,6 @@ export interface Runtime {
 const PATH = '/.well-known/oauth-authorization-server'
 /** What browsers treat as this machine; addresses within 127.0.0.0/8 too. */
 const LOOPBACK = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
-/** Fifty times the JWKS of an instance with 50 keys. */
-const MAX_BYTES = 2 * 1024 * 1024
 
 export const PLATFORM: Runtime = {
   now: () => Date.now(),
@@ -115,37 +113,15 @@ export async function fetchJson(
   return { content, headers: response.headers }
 }
 
-/** The JSON object in a response; undefined if there is none, or if it is too long or incomplete. */
+/** The JSON object in a response; undefined if there is none, or if it is incomplete. */
 export async function readJson(response: Response): Promise<Json | undefined> {
-  try {
-    const content: unknown = JSON.parse(await readText(response))
-    const isObject = typeof content === 'object' && content !== null && !Array.isArray(content)
-    return isObject ? (content as Json) : undefined
-  } catch {
-    return undefined
-  }
+  const content: unknown = await response.json().catch(() => undefined)
+  return typeof content === 'object' && content !== null && !Array.isArray(content) ? (content as Json) : undefined
 }
 
 /** Lets the connection go, without reading what is left of the response. */
 export async function discard(response: Response): Promise<void> {
   await response.body?.cancel().catch(() => undefined)
-}
-
-async function readText(response: Response): Promise<string> {
-  if (response.body === null) return ''
-  const reader = response.body.getReader()
-  const decoder = new TextDecoder()
-  let [text, length] = ['', 0]
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (done) return text + decoder.decode()
-    length += value.byteLength
-    if (length > MAX_BYTES) {
-      await reader.cancel()
-      throw new Error(`the response is longer than ${MAX_BYTES} bytes`)
-    }
-    text += decoder.decode(value, { stream: true })
-  }
 }
 
 /** In base64url, as thumbprints and `ath` are. */

@@ -21,7 +21,7 @@ import { masterKeySource } from '../../secret-files/master-key-source.ts'
 import { createIdentityStore } from '../../storage/identities/identity-store.ts'
 import { adminCredentialsFile } from '../config-files.ts'
 import { withInstance } from '../database.ts'
-import { loadIntegrity } from '../instance-setup.ts'
+import { loadIntegrity } from '../instance-start.ts'
 
 const PAGE = 1000
 

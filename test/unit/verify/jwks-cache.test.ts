@@ -107,7 +107,6 @@ describe('the JWKS of a verifier', () => {
     ['fails', json(503, {})],
     ['is no JWKS', json(200, { keys: 'none' })],
     ['is cut off', (response) => response.destroy()],
-    ['is too long', json(200, { keys: [], padding: 'x'.repeat(3_000_000) })],
   ] as [string, ReturnType<typeof json>][])(
     'that %s makes requests unavailable, not refused, and is fetched again a second later',
     async (_, answer) => {
