@@ -174,9 +174,9 @@ export class WebhookDeliverer {
 
   async #disable({ webhookId, name }: Webhook, lease: string): Promise<void> {
     const { store, replica, log } = this.#options
-    log.warn({ webhook: name }, 'a webhook is disabled: its receiver is gone')
     const entry = { ...SYSTEM, action: 'webhook/disable', resource: webhookResource(webhookId) }
     await store.change(entry, (webhooks) => ({ next: disableGone(webhooks, webhookId, lease), result: null }))
+    log.warn({ webhook: name }, 'a webhook is disabled: its receiver is gone')
     await replica.refreshOrLog()
   }
 

@@ -3,22 +3,14 @@ import { LiveIdentities } from '../../../../src/app/identities/live-identities.t
 import type { IdentityChanges, Revision } from '../../../../src/domain/changes.ts'
 import type { FederatedSubject } from '../../../../src/domain/identities/federated-identity.ts'
 import { createServiceUser, type ServiceUser } from '../../../../src/domain/identities/service-user.ts'
-import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
-import type {
-  ClockReading,
-  InstanceReader,
-  InstanceState,
-  InstanceStatus,
-  NeededIdentities,
-} from '../../../../src/domain/ports/instance.ts'
+import type { InstanceReader } from '../../../../src/domain/ports/instance.ts'
 
 const ANY: IdentityChanges = { kind: 'any' }
 const ROBOT: FederatedSubject = { issuerId: 'issuer', subject: 'robot of the shop' }
-const now = new Date(0)
-const clock: ClockReading = { databaseTime: now, offsetSeconds: 0 }
+type LiveReader = Pick<InstanceReader, 'findServiceUser' | 'findFederatedUsers'>
 
 /** An instance in memory whose answers can be held back, to bring two of them into any order. */
-class Instance implements InstanceReader {
+class Instance implements LiveReader {
   /** Of all changes that were ever made. */
   #changes = 0
   /** Of those that are in the history. */
@@ -44,32 +36,19 @@ class Instance implements InstanceReader {
     this.#dates.splice(-changes)
   }
 
-  async status(): Promise<InstanceStatus> {
-    return { version: this.#dates.length, changedAt: this.#dates.at(-1) ?? null, issuer: null, clock, standby: null }
-  }
-
-  async load({ userIds = [] }: NeededIdentities = {}): Promise<InstanceState> {
+  /** The state of the database, with these users. */
+  state(userIds: readonly string[]) {
     const users = new Map([...this.#users].filter(([userId]) => userIds.includes(userId)))
-    return {
-      ...(await this.status()),
-      ring: [],
-      sealedActiveKey: null,
-      rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
-      trustedIssuers: [],
-      users,
-    }
+    return { ...this.#revision, users, changes: this.changes }
   }
 
-  async loadSince(
-    _revision: Revision,
-    choose: (changes: IdentityChanges) => NeededIdentities,
-  ): Promise<InstanceState & { readonly changes: IdentityChanges }> {
-    return { ...(await this.load(choose(this.changes))), changes: this.changes }
+  get #revision(): Revision {
+    return { version: this.#dates.length, changedAt: this.#dates.at(-1) ?? null }
   }
 
   async findServiceUser(userId: string): Promise<Revision & { user: ServiceUser | undefined }> {
     this.reads.push(userId)
-    const answer = { version: this.#dates.length, changedAt: this.#dates.at(-1) ?? null, user: this.#users.get(userId) }
+    const answer = { ...this.#revision, user: this.#users.get(userId) }
     if (this.held !== null) await new Promise<void>((release) => this.held?.push(release))
     return answer
   }
@@ -79,7 +58,7 @@ class Instance implements InstanceReader {
 
   async findFederatedUsers({ subject }: FederatedSubject): Promise<Revision & { userIds: readonly string[] }> {
     const userIds = subject === ROBOT.subject ? this.robots : []
-    return { version: this.#dates.length, changedAt: this.#dates.at(-1) ?? null, userIds }
+    return { ...this.#revision, userIds }
   }
 }
 
@@ -93,20 +72,8 @@ function user(userId: string, name = userId): ServiceUser {
   return createServiceUser(facts, new Date(0))
 }
 
-/** Returns the ids of the users that were read again. */
-async function refresh(identities: LiveIdentities, instance: Instance): Promise<readonly string[]> {
-  const state = await loadFor(identities, instance)
-  identities.replace(state)
-  return state.userIds
-}
-
-async function loadFor(identities: LiveIdentities, instance: Instance) {
-  let userIds: readonly string[] = []
-  const state = await instance.loadSince({ version: 0, changedAt: null }, (changes) => {
-    userIds = identities.idsToRead(changes)
-    return { userIds }
-  })
-  return { ...state, userIds }
+function refresh(identities: LiveIdentities, instance: Instance): void {
+  identities.replace(instance.state(identities.idsToRead(instance.changes)))
 }
 
 function changesOf({ userIds = [], projectIds = [] }: { userIds?: string[]; projectIds?: string[] }): IdentityChanges {
@@ -118,7 +85,7 @@ describe('the identities in memory', () => {
     const instance = new Instance()
     instance.set(user('a'))
     const identities = identitiesOf(instance)
-    await refresh(identities, instance)
+    refresh(identities, instance)
     instance.held = []
     const early = identities.read('a')
     instance.set(user('a', 'renamed'))
@@ -135,12 +102,12 @@ describe('the identities in memory', () => {
     const instance = new Instance()
     instance.set(user('a'))
     const identities = identitiesOf(instance)
-    await refresh(identities, instance)
+    refresh(identities, instance)
 
     instance.held = []
     const early = identities.find('a')
     instance.set(user('a', 'renamed'))
-    await refresh(identities, instance)
+    refresh(identities, instance)
     const late = identities.find('a')
     for (const release of instance.held) release()
     instance.held = null
@@ -154,13 +121,13 @@ describe('the identities in memory', () => {
     const instance = new Instance()
     instance.set(user('a'))
     const identities = identitiesOf(instance)
-    await refresh(identities, instance)
+    refresh(identities, instance)
     instance.held = []
     const early = identities.find('a')
     // Another history, in which the version is the same.
     instance.goBack(1)
     instance.set(user('a', 'other'))
-    await refresh(identities, instance)
+    refresh(identities, instance)
     for (const release of instance.held) release()
     await early
     expect(identities.recall('a')).toBeUndefined()
@@ -172,25 +139,25 @@ describe('the subjects of trusted issuers in memory', () => {
     const instance = new Instance()
     for (const userId of ['a', 'b', 'c']) instance.set(user(userId))
     const identities = identitiesOf(instance)
-    await refresh(identities, instance)
+    refresh(identities, instance)
     expect(await identities.readSubject(ROBOT)).toEqual([])
     expect(identities.recallSubject(ROBOT)).toBeUndefined()
     instance.robots = ['a']
     expect(await identities.readSubject(ROBOT)).toEqual(['a'])
     instance.changes = changesOf({ userIds: ['c'] })
-    await refresh(identities, instance)
+    refresh(identities, instance)
     expect(identities.recallSubject(ROBOT)).toEqual(['a'])
 
     instance.changes = changesOf({ userIds: ['a'] })
-    await refresh(identities, instance)
+    refresh(identities, instance)
     expect(identities.recallSubject(ROBOT)).toBeUndefined()
     await identities.readSubject(ROBOT)
     instance.changes = { kind: 'some', userIds: new Set(['b']), projectIds: new Set(), subjects: [ROBOT] }
-    await refresh(identities, instance)
+    refresh(identities, instance)
     expect(identities.recallSubject(ROBOT)).toBeUndefined()
     await identities.readSubject(ROBOT)
     instance.changes = ANY
-    await refresh(identities, instance)
+    refresh(identities, instance)
     expect(identities.recallSubject(ROBOT)).toBeUndefined()
   })
 })

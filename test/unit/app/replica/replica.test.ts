@@ -4,7 +4,13 @@ import type { IdentityChanges } from '../../../../src/domain/changes.ts'
 import { DomainError, UnreadableRow } from '../../../../src/domain/errors.ts'
 import { createServiceUser, type ServiceUser } from '../../../../src/domain/identities/service-user.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
-import { createWebKey, type WebKey } from '../../../../src/domain/keys/web-key.ts'
+import {
+  activate,
+  createWebKey,
+  deactivate,
+  type InitialWebKey,
+  type WebKey,
+} from '../../../../src/domain/keys/web-key.ts'
 import type {
   InstanceReader,
   InstanceState,
@@ -28,6 +34,7 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
     comparisons: 0,
     unreadable: undefined as Error | undefined,
     ring: [] as WebKey[],
+    sealedActiveKey: null as string | null,
     version: 0,
     changedAt: new Date(0),
     clockOffset: 0,
@@ -62,7 +69,7 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
     return {
       ...(await status()),
       ring: [...instance.ring],
-      sealedActiveKey: null,
+      sealedActiveKey: instance.sealedActiveKey,
       rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
       trustedIssuers: [],
       users: new Map([...instance.users].filter(([userId]) => userIds.includes(userId))),
@@ -86,7 +93,7 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
   const replica = new Replica({
     reader,
     feed: { subscribe: () => async () => {}, status: () => 'off' },
-    signers: { open: () => Promise.reject(new Error('no key is active here')) },
+    signers: { open: async (key) => ({ key, sign: async () => new Uint8Array() }) },
     clock,
     log,
     issuer: ISSUER,
@@ -105,6 +112,23 @@ async function nextComparison(clock: ManualClock) {
 }
 
 describe('a replica', () => {
+  it('signs with the key that is active now, and tells who listens', async () => {
+    const { instance, replica } = createInstance()
+    instance.sealedActiveKey = 'sealed'
+    for (const at of [1, 2]) instance.change(at)
+    const [first, second] = instance.ring as [InitialWebKey, InitialWebKey]
+    const told: (string | undefined)[] = []
+    replica.onChange(({ signer }) => told.push(signer?.key.keyId))
+    instance.ring = [activate(first, new Date(3)), second]
+    await replica.start()
+    instance.change(4)
+    instance.ring = [deactivate(activate(first, new Date(3)), new Date(4)), activate(second, new Date(4))]
+    await replica.refresh()
+    expect(replica.keys().signer?.key.keyId).toBe(second.keyId)
+    expect(told).toEqual([first.keyId, second.keyId])
+    await replica.stop()
+  })
+
   it('takes over a state that has gone back, and one of another history with the same number, and says so', async () => {
     const { instance, replica, log } = createInstance()
     await replica.start()

@@ -1,12 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
-import fc from 'fast-check'
 import type { ServiceUser } from '../../../../src/domain/identities/service-user.ts'
 import {
   decideTokenGrant,
   type GrantedToken,
   ROLES_SCOPE,
   SERVICE_AUDIENCE_SCOPE,
-  STANDARD_SCOPES,
   type TokenRequest,
 } from '../../../../src/domain/identities/token-grant.ts'
 
@@ -211,30 +209,4 @@ describe('a token is denied', () => {
       expect(decide('openid', {}, { resources: ['https://own.example', resource] })).toEqual(denied)
     },
   )
-})
-
-describe('whatever is asked for', () => {
-  const anyScope = fc.oneof(
-    fc.constantFrom(...STANDARD_SCOPES, 'invoices:write', 'unknown'),
-    fc.constantFrom('own', 'granted', 'revoked', 'other').map(audienceScope),
-    fc.string(),
-  )
-
-  it('a token is for what was asked for; for the own project if nothing was', () => {
-    fc.assert(
-      fc.property(
-        fc.array(anyScope),
-        fc.subarray([serviceAudience, ...user.projectsByAudience.keys()]),
-        (scopes, resources) => {
-          const decision = decide(scopes.join(' '), {}, { resources })
-          if (decision.kind === 'denied') return
-          const asked = ['own', 'granted'].filter((projectId) => scopes.includes(audienceScope(projectId)))
-          if (scopes.includes(SERVICE_AUDIENCE_SCOPE)) asked.push(serviceAudience)
-          asked.push(...resources.filter((resource) => !asked.includes(resource)))
-          expect([...decision.audience].sort()).toEqual(asked.length === 0 ? ['own'] : asked.sort())
-          for (const scope of decision.scopes) expect(scopes.join(' ').split(' ').concat('openid')).toContain(scope)
-        },
-      ),
-    )
-  })
 })

@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals'
-import fc from 'fast-check'
 import { DomainError } from '../../../../src/domain/errors.ts'
 import {
   type ActivationRules,
@@ -170,74 +169,5 @@ describe('deleting a web key', () => {
     const refusal = refusalOf(() => planDeletion(ring, keyId, { now: seconds(9) }))
     expect(refusal.code).toBe(code)
     expect(refusal.metadata).toEqual({ key_id: keyId })
-  })
-})
-
-type Command =
-  | { readonly kind: 'create'; readonly keyId: string }
-  | { readonly kind: 'activate' | 'delete'; readonly index: number }
-  | { readonly kind: 'publish' }
-
-const keyIds = fc.uuid()
-const commands: fc.Arbitrary<Command[]> = fc.array(
-  fc.oneof(
-    fc.record({ kind: fc.constant('create' as const), keyId: keyIds }),
-    fc.constant({ kind: 'publish' as const }),
-    fc.record({ kind: fc.constantFrom('activate' as const, 'delete' as const), index: fc.nat(7) }),
-  ),
-  { minLength: 1, maxLength: 60 },
-)
-const anyRules: fc.Arbitrary<ActivationRules> = fc.record({
-  guard: fc.constantFrom('warn' as const, 'enforce' as const, 'off' as const),
-  jwksMaxAgeSeconds: fc.nat(20),
-})
-
-const EXPECTED_REFUSALS = ['web_key_limit_reached', 'web_key_too_young', 'web_key_active', 'web_key_not_inactive']
-
-function planOf(before: KeyRing, command: Command, options: ActivationRules & { readonly now: Date }) {
-  if (command.kind === 'create') return planCreation(before, pairNamed(command.keyId), { ...options, maxWebKeys: 6 })
-  if (command.kind === 'publish') return planPublication(before, options)
-  const keyId = before[command.index % before.length]?.keyId ?? 'none'
-  return command.kind === 'activate' ? planActivation(before, keyId, options) : planDeletion(before, keyId, options)
-}
-
-/** The ring that a command shall lead to, said without the steps. */
-function expectedAfter(before: KeyRing, command: Command, now: Date): KeyRing {
-  if (command.kind === 'create') return [...before, createWebKey(pairNamed(command.keyId), now)]
-  if (command.kind === 'publish') {
-    return before.map((key) => (key.state === 'initial' ? { ...key, publishedAt: key.publishedAt ?? now } : key))
-  }
-  const target = before[command.index % before.length]
-  if (command.kind === 'delete') return before.filter((key) => key !== target)
-  if (target?.state === 'active') return before
-  return before.map((key) => {
-    if (key === target) return activate(key, now)
-    return key.state === 'active' ? deactivate(key, now) : key
-  })
-}
-
-describe('any sequence of creating, activating and deleting', () => {
-  it('leaves at most one active key after every step, and the ring that was planned [Spec §3]', () => {
-    fc.assert(
-      fc.property(commands, anyRules, (sequence, anyRule) => {
-        let current: KeyRing = []
-        sequence.forEach((command, second) => {
-          const before = current
-          const now = seconds(second)
-          if (before.length === 0 && command.kind !== 'create') return
-          try {
-            const { steps } = planOf(before, command, { ...anyRule, now })
-            current = applySteps(before, steps)
-          } catch (error) {
-            // Only refusals by rule are fine; they store nothing. A store that had to refuse a step is a wrong plan.
-            if (!(error instanceof DomainError)) throw error
-            expect(EXPECTED_REFUSALS).toContain(error.code)
-            return
-          }
-          expect(current).toEqual(expectedAfter(before, command, now))
-        })
-      }),
-      { numRuns: 300 },
-    )
   })
 })
