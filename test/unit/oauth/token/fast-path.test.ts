@@ -1,3 +1,0 @@
-import { describeFastPath } from './fast-path-contract.ts'
-
-describeFastPath(50)
