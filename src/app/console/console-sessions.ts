@@ -6,21 +6,21 @@
 import { ANONYMOUS } from '../../domain/audit.ts'
 import { userResource } from '../../domain/audit-resources.ts'
 import {
+  type AnySession,
   addLink,
   type ConsoleSession,
   invalidLink,
   openSession,
   openSessionOf,
   resourceOf,
-  type Sessions,
   type SignInLink,
   type SignIns,
 } from '../../domain/console/sign-ins.ts'
 import { DomainError, isOutage } from '../../domain/errors.ts'
-import { type Actor, authenticated, isOpen } from '../../domain/identities/authority.ts'
+import { type Actor, authenticated } from '../../domain/identities/authority.ts'
 import type { InstanceSecrets } from '../../domain/integrity.ts'
-import type { ConsoleStore } from '../../domain/ports/console.ts'
-import type { IdentityStore } from '../../domain/ports/identities.ts'
+import type { ConsoleStore, SessionCursor } from '../../domain/ports/console.ts'
+import type { IdentityStore, Page } from '../../domain/ports/identities.ts'
 import type { Clock } from '../../domain/time.ts'
 import type { AttemptLimiter } from '../access/attempt-limiter.ts'
 import { type RateLimit, TokenBuckets } from '../access/rate-limits.ts'
@@ -175,10 +175,8 @@ export function createConsoleSessions(options: ConsoleSessionsOptions) {
       }
     },
 
-    async list(): Promise<Sessions> {
-      const { sessions, unreadable } = await store.listSessions()
-      return { sessions: sessions.filter((session) => isOpen(session, now())), unreadable }
-    },
+    /** The open sessions of all users, oldest first. */
+    list: (page: Page<SessionCursor>): Promise<readonly AnySession[]> => store.listSessions(page),
 
     /** Ends a session of any user, also one that cannot be read. @throws {DomainError} `console_session_not_found`. */
     revoke: (actor: Actor, sessionId: string): Promise<void> => store.endSession(actor, sessionId),

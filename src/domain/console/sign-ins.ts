@@ -37,14 +37,10 @@ export interface ConsoleSession {
   readonly lastUsedAt: Date
 }
 
-/** A row with a wrong MAC. It signs no browser in, and nothing of it is believed but the id by which it is ended. */
-export type UnreadableSession = Pick<ConsoleSession, 'sessionId'>
+/** A row with a wrong MAC. It signs no browser in, and nothing of it is believed but the id by which it is ended. Its date orders lists. */
+export type UnreadableSession = Pick<ConsoleSession, 'sessionId' | 'createdAt'>
 
-export interface Sessions {
-  readonly sessions: readonly ConsoleSession[]
-  /** They stay until they are ended, so that an owner sees them. */
-  readonly unreadable: readonly UnreadableSession[]
-}
+export type AnySession = ConsoleSession | UnreadableSession
 
 /** What one user has at the console. */
 export interface SignIns {
@@ -110,17 +106,16 @@ function openSessionFor(signIns: SignIns, { clock, ...facts }: NewSession & { re
 }
 
 /** Whether a session, readable or not, can be ended now. @throws {DomainError} `console_session_not_found`, also for one that has ended. */
-export function assertEndable<Session extends ConsoleSession | UnreadableSession>(
-  session: Session | undefined,
-  clock: Date,
-): asserts session is Session {
+export function assertEndable(session: AnySession | undefined, clock: Date): asserts session is AnySession {
   if (session === undefined || ('userId' in session && !isOpen(session, clock))) {
     throw new DomainError('console_session_not_found', 'there is no such session of the console')
   }
 }
 
 /** A session in the audit trail. Nothing but the id is believed of one that cannot be read. */
-export function resourceOf(session: Pick<ConsoleSession, 'userId' | 'sessionId'> | UnreadableSession): string {
+export function resourceOf(
+  session: Pick<ConsoleSession, 'sessionId' | 'userId'> | Pick<UnreadableSession, 'sessionId'>,
+): string {
   const { sessionId } = session
   return 'userId' in session ? userResource(session.userId, 'sessions', sessionId) : sessionResource(sessionId)
 }

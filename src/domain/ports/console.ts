@@ -1,8 +1,9 @@
 /** What signing in to the console needs. `storage/` and `openid/` implement these. */
 import type { AuditEntry } from '../audit.ts'
 import type { Person } from '../console/person.ts'
-import type { ConsoleSession, Sessions, SignInLink, SignIns } from '../console/sign-ins.ts'
+import type { AnySession, ConsoleSession, SignInLink, SignIns } from '../console/sign-ins.ts'
 import type { ChangeEntry, ClientAuthority, UserAuthority } from '../identities/authority.ts'
+import type { Page } from './identities.ts'
 
 /** A change of a user of what is its own. */
 export interface OwnEntry extends ChangeEntry {
@@ -18,8 +19,8 @@ export interface ConsoleStore {
   change<T>(entry: OwnEntry, decide: (signIns: SignIns, clock: Date) => SignInsChange<T>): Promise<T>
   /** Ends a session of any user, readable or not. @throws {DomainError} `console_session_not_found`, also for one that has ended. */
   endSession(entry: Omit<ChangeEntry, 'resource'>, sessionId: string): Promise<void>
-  /** Also those that have ended and were not deleted yet. */
-  listSessions(): Promise<Sessions>
+  /** Those of all users that are open, oldest first. */
+  listSessions(page: Page<SessionCursor>): Promise<readonly AnySession[]>
   /** A link, expired or not. @throws {UnreadableRow} */
   findLink(hash: Uint8Array): Promise<SignInLink | undefined>
   /** A session, ended or not. @param key The hash of its cookie, or its id. @throws {UnreadableRow} */
@@ -27,6 +28,9 @@ export interface ConsoleStore {
   /** Notes that a session is used now. Within a minute of the last use it changes nothing. It is no change of the instance. */
   recordUse(sessionId: string): Promise<void>
 }
+
+/** The last item of a page. */
+export type SessionCursor = Pick<ConsoleSession, 'createdAt' | 'sessionId'>
 
 export interface SignInsChange<T> {
   readonly next: SignIns

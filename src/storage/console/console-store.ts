@@ -56,7 +56,7 @@ export function createConsoleStore(database: Database, macs: PublicKeyMacs): Con
         },
       ),
 
-    listSessions: () => usingStorageWithRetries(() => readSessions(db, macs)),
+    listSessions: (page) => usingStorageWithRetries(() => readSessions(db, page, macs)),
     findLink: (hash) => usingStorageWithRetries(() => readLink(db, hash, macs)),
     findSession: (key) => usingStorageWithRetries(() => readSession(db, key, macs)),
 

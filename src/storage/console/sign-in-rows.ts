@@ -1,9 +1,11 @@
 /** Sign-in links and sessions of the console as rows, in both directions. A row whose MAC is wrong is refused, never repaired. */
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
-import type { ConsoleSession, Sessions, SignInLink, SignIns, UnreadableSession } from '../../domain/console/sign-ins.ts'
+import type { AnySession, ConsoleSession, SignInLink, SignIns } from '../../domain/console/sign-ins.ts'
 import { UnreadableRow } from '../../domain/errors.ts'
 import { SESSION_IDLE_SECONDS, type SessionOrigin } from '../../domain/identities/authority.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
+import type { SessionCursor } from '../../domain/ports/console.ts'
+import type { Page } from '../../domain/ports/identities.ts'
 import { CLOCK } from '../schema/clock.ts'
 import { readRow } from '../schema/read-row.ts'
 import type { Tables } from '../schema/tables.ts'
@@ -18,14 +20,26 @@ export async function readSignIns(db: Kysely<Tables>, userId: string, macs: Publ
     userId,
     isEnabled: (await user.executeTakeFirst())?.enabled === true,
     links: links.map((row) => toLink(row, macs)),
-    sessions: toSessions(sessions, macs).sessions,
+    sessions: sessions.map((row) => toAnySession(row, macs)).filter((session) => 'userId' in session),
   }
 }
 
-/** All sessions, oldest first. */
-export async function readSessions(db: Kysely<Tables>, macs: PublicKeyMacs): Promise<Sessions> {
-  const query = db.selectFrom('console_sessions').selectAll().orderBy('creation_date').orderBy('session_id')
-  return toSessions(await query.execute(), macs)
+/** Whether a session has ended, or says so. */
+const HAS_ENDED = sql<boolean>`
+  (expiration_date <= ${CLOCK} or last_use_date <= ${CLOCK} - make_interval(secs => ${sql.lit(SESSION_IDLE_SECONDS)}))`
+
+/** A page of the open sessions of all users, oldest first. */
+export async function readSessions(
+  db: Kysely<Tables>,
+  { after, limit }: Page<SessionCursor>,
+  macs: PublicKeyMacs,
+): Promise<readonly AnySession[]> {
+  let query = db.selectFrom('console_sessions').selectAll().where(sql<boolean>`not ${HAS_ENDED}`)
+  if (after !== null) {
+    query = query.where(sql<boolean>`(creation_date, session_id) > (${after.createdAt}, ${after.sessionId})`)
+  }
+  const rows = await query.orderBy('creation_date').orderBy('session_id').limit(limit).execute()
+  return rows.map((row) => toAnySession(row, macs))
 }
 
 /** The session with an id, readable or not. */
@@ -33,10 +47,9 @@ export async function readAnySession(
   db: Kysely<Tables>,
   sessionId: string,
   macs: PublicKeyMacs,
-): Promise<ConsoleSession | UnreadableSession | undefined> {
-  const query = db.selectFrom('console_sessions').selectAll().where('session_id', '=', sessionId)
-  const { sessions, unreadable } = toSessions(await query.execute(), macs)
-  return [...sessions, ...unreadable][0]
+): Promise<AnySession | undefined> {
+  const row = await db.selectFrom('console_sessions').selectAll().where('session_id', '=', sessionId).executeTakeFirst()
+  return row && toAnySession(row, macs)
 }
 
 /** @throws {UnreadableRow} */
@@ -81,12 +94,8 @@ export async function writeSignIns(
 
 /** Deletes what has ended, of all users. */
 export async function deleteEndedSignIns(trx: Transaction<Tables>): Promise<void> {
-  const idle = sql<boolean>`last_use_date <= ${CLOCK} - make_interval(secs => ${sql.lit(SESSION_IDLE_SECONDS)})`
   await trx.deleteFrom('sign_in_links').where('expiration_date', '<=', CLOCK).execute()
-  await trx
-    .deleteFrom('console_sessions')
-    .where((row) => row.or([row('expiration_date', '<=', CLOCK), idle]))
-    .execute()
+  await trx.deleteFrom('console_sessions').where(HAS_ENDED).execute()
 }
 
 /** Ends what users have at the console. */
@@ -118,18 +127,13 @@ function toLinkRow(link: SignInLink, macs: PublicKeyMacs) {
 }
 
 /** One row with a wrong MAC does not hide the others. */
-function toSessions(rows: readonly Selectable<Tables['console_sessions']>[], macs: PublicKeyMacs): Sessions {
-  const sessions: ConsoleSession[] = []
-  const unreadable: UnreadableSession[] = []
-  for (const row of rows) {
-    try {
-      sessions.push(toSession(row, macs))
-    } catch (error) {
-      if (!(error instanceof UnreadableRow)) throw error
-      unreadable.push({ sessionId: row.session_id })
-    }
+function toAnySession(row: Selectable<Tables['console_sessions']>, macs: PublicKeyMacs): AnySession {
+  try {
+    return toSession(row, macs)
+  } catch (error) {
+    if (!(error instanceof UnreadableRow)) throw error
+    return { sessionId: row.session_id, createdAt: row.creation_date }
   }
-  return { sessions, unreadable }
 }
 
 function toSession(row: Selectable<Tables['console_sessions']>, macs: PublicKeyMacs): ConsoleSession {

@@ -190,8 +190,8 @@ export declare type Session = Message<"iam.console.v2.Session"> & {
 
   /**
    * Whether its row in the database was not written by Keyturn as it is (its MAC is wrong). It signs no browser in, and nothing of it is
-   * believed: of such a session only `session_id` is set. It stays in the list until it is revoked, or the user that its row names is
-   * deleted or disabled or loses all tokens. Find out who wrote to the database.
+   * believed: of such a session only `session_id` is set. It stays in the list until it is revoked or its dates have passed, or the user that
+   * its row names is deleted or disabled or loses all tokens. Find out who wrote to the database.
    *
    * @generated from field: bool unreadable = 7;
    */
@@ -232,7 +232,7 @@ export declare const ConsoleService: GenService<{
   },
   /**
    * Lists the open sessions of all users, oldest first, a page at a time. Of one user at most 10 are open; a further one replaces the one
-   * that has not been used for longest. Before them come those that are `unreadable`.
+   * that has not been used for longest. Those that are `unreadable` are among them.
    *
    * @generated from rpc iam.console.v2.ConsoleService.ListSessions
    */

@@ -81,6 +81,7 @@ describe('a session', () => {
     const refusal = expect.objectContaining({ code: 'console_session_not_found' })
     expect(() => assertEndable(session(), at(28_800))).toThrow(refusal)
     expect(() => assertEndable(undefined, NOW)).toThrow(refusal)
-    for (const one of [session(), { sessionId: randomUUID() }]) expect(() => assertEndable(one, NOW)).not.toThrow()
+    for (const one of [session(), { sessionId: randomUUID(), createdAt: NOW }])
+      expect(() => assertEndable(one, NOW)).not.toThrow()
   })
 })
