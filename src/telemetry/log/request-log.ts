@@ -33,9 +33,12 @@ function isQuiet({ route, status }: Answered): boolean {
   return PROBES.has(route) || ((DOCUMENTS.has(route) || route === CONSOLE_POLLING) && status < 400)
 }
 
-function factsOf({ request, seconds, grant: _, ...facts }: Answered): object {
-  const { traceparent } = request.headers
+function factsOf(answered: Answered): object {
+  const { method, route, status, seconds, clientId, failure, detail, address, requestId, clientRequestId } = answered
+  const { traceparent } = answered.request.headers
   const traceId = typeof traceparent === 'string' ? parseTraceparent(traceparent)?.traceId : undefined
-  // With microseconds. Undefined members are left out of the line.
-  return { ...facts, milliseconds: Math.round(seconds * 1e6) / 1e3, traceId }
+  const milliseconds = Math.round(seconds * 1e6) / 1e3
+  const who = { clientId, failure, detail, address, requestId, clientRequestId, traceId }
+  // Undefined members are left out of the line.
+  return { method, route, status, milliseconds, ...who }
 }

@@ -60,7 +60,7 @@ export function measureRequests(registry: Registry) {
     'Time to answer a request that got a token.',
     DURATION_BUCKETS,
   )
-  const issued = countEvents('keyturn_tokens_issued_total', 'Tokens signed, by algorithm.', ['algorithm'])
+  const issued = countEvents('keyturn_tokens_issued_total', 'Tokens issued, by algorithm.', ['algorithm'])
   const tokenFailures = countEvents('keyturn_token_failures_total', 'Token requests that got no token, by reason.', [
     'reason',
   ])

@@ -115,3 +115,21 @@ describe('a verifier', () => {
     await own.verify(await sign({ ...good, [claim]: ['admin'] }))
   })
 })
+
+describe('the issuer of a verifier', () => {
+  it.each(['http://id.example.com', 'https://id.example.com/', 'id.example.com'])('cannot be %s', (issuer) => {
+    expect(() => createVerifier({ issuer, audience: 'shop' })).toThrow(TypeError)
+  })
+
+  it.each([
+    ['are those of another issuer', { issuer: 'https://other.example.com' }],
+    ['name keys at an address without TLS', { jwks_uri: 'http://other.example.com/jwks' }],
+  ])('is not trusted if its metadata %s', async (_, metadata) => {
+    const issuer = await startScriptedIssuer()
+    issuer.describe(metadata)
+    const own = createVerifier({ issuer: issuer.issuer, audience: 'shop' })
+    await expect(own.verify(await sign({ ...good, iss: issuer.issuer }))).rejects.toMatchObject({ code: 'unavailable' })
+    expect(issuer.jwksFetches()).toBe(0)
+    await issuer.stop()
+  })
+})
