@@ -162,6 +162,11 @@ function kindsOf(
     post(String(unauthenticated), { 'client-cert': `:${der.toString('base64')}:` })
   return {
     'client secret': { load: loadOf([post(secret)]), verifies: 0 },
+    // A request that is not plain.
+    'client secret, through oidc-provider': {
+      load: loadOf([post(`${secret}&${new URLSearchParams({ resource: issuer })}`)]),
+      verifies: 0,
+    },
     private_key_jwt: {
       // The placeholder is not encoded, and a JWT needs no encoding.
       load: loadOf(

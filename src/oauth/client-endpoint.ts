@@ -1,6 +1,7 @@
 /**
  * The endpoints at which clients authenticate, as steps: read the form, see which credential it has, find and prove the client, answer.
- * Every refusal takes one way.
+ *
+ * Plain token requests are answered without oidc-provider, which would take most of their time (decision 9). Every refusal takes one way.
  */
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -11,8 +12,8 @@ import { ANONYMOUS } from '../domain/audit.ts'
 import { userResource } from '../domain/audit-resources.ts'
 import { originOf } from '../http/requests/exchange.ts'
 import type { RouteHandler } from '../http/requests/router.ts'
-import { type AssertionEngineOptions, createAssertionEngine } from './client-authentication/assertion-engine.ts'
 import { type AudienceRules, assertAssertion } from './client-authentication/assertion-rules.ts'
+import type { ClaimedUser } from './client-authentication/claimed-user.ts'
 import {
   type ClientAuthenticationOptions,
   type FoundClient,
@@ -20,18 +21,19 @@ import {
   proveClient,
 } from './client-authentication/client-authentication.ts'
 import { presentedCredential } from './client-authentication/presented-credential.ts'
+import { createEngine, type Engine, type EngineCall, type EngineOptions } from './engine.ts'
 import { type Answer, type RefusalAnswer, send, toAnswer, unavailable } from './requests/answers.ts'
 import type { ClientEndpoint } from './requests/endpoints.ts'
 import { type Form, fieldOf, readForm } from './requests/form.ts'
 import { type IssuedTokenOptions, introspect, revoke } from './requests/issued-tokens.ts'
-import { grantToken, requestedToken, type TokenGrantOptions } from './token/token-grants.ts'
+import { grantToken, type RequestedToken, type TokenGrantOptions } from './token/token-grants.ts'
 
 export interface ClientEndpointOptions
-  extends Omit<ClientAuthenticationOptions, 'byAssertion'>,
+  extends ClientAuthenticationOptions,
     AudienceRules,
     TokenGrantOptions,
     IssuedTokenOptions,
-    AssertionEngineOptions {
+    Omit<EngineOptions, 'perform'> {
   readonly contexts: ClientAuthenticationOptions['contexts']
   readonly isFresh: () => boolean
   readonly secretUses: Pick<SecretUses, 'note'>
@@ -54,10 +56,15 @@ interface Progress {
 }
 
 export class ClientEndpoints {
-  readonly #options: ClientEndpointOptions & ClientAuthenticationOptions
+  readonly #options: ClientEndpointOptions
+  readonly #isPlain: (form: Form) => boolean
+  readonly #engine: Engine
 
-  constructor(options: ClientEndpointOptions) {
-    this.#options = { ...options, byAssertion: createAssertionEngine(options) }
+  /** @param isPlain Whether a form needs no engine. */
+  constructor(options: ClientEndpointOptions, isPlain = isPlainForm) {
+    this.#options = options
+    this.#isPlain = isPlain
+    this.#engine = createEngine({ ...options, perform: (call, asked) => this.#perform(call, asked) })
   }
 
   /** The handler of `POST`. */
@@ -69,7 +76,7 @@ export class ClientEndpoints {
         if (!isFresh() || signer() === null) throw unavailable()
         const form = await readForm(req)
         if (form === undefined) return
-        const answer = await this.#answer(req, endpoint, form, progress)
+        const answer = await this.#answer({ req, endpoint, form }, progress)
         const { kind, credentialIds: [id] = [] } = progress.client?.claimed.proof ?? {}
         if (kind === 'client_secret' && id !== undefined) secretUses.note(id, now())
         send(res, answer, headers)
@@ -83,19 +90,46 @@ export class ClientEndpoints {
     }
   }
 
-  async #answer(req: IncomingMessage, endpoint: ClientEndpoint, form: Form, progress: Progress): Promise<Answer> {
+  async #answer(
+    { req, endpoint, form }: Pick<EngineCall, 'req' | 'endpoint' | 'form'>,
+    progress: Progress,
+  ): Promise<Answer> {
     const options = this.#options
     const presented = presentedCredential(form, req)
     const client = await findClient(req, presented, options)
     progress.client = client
-    if (presented.kind === 'key') assertAssertion(presented.assertion, options.now(), options)
-    await proveClient(req, client, presented, options)
-    if (endpoint === 'token') return grantToken(req, client, requestedToken(form), options)
+    const call = { req, endpoint, form, presented, client }
+    if (presented.kind === 'key') {
+      assertAssertion(presented.assertion, options.now(), options)
+      return this.#answerByKey(call)
+    }
+    await proveClient(req, client, { presented, options })
+    if (endpoint === 'token' && !this.#isPlain(form)) return this.#engine(call)
+    return this.#perform(call, { scope: form.scope as string | undefined, resources: [] })
+  }
+
+  /** Once more with the keys as they are stored, before an assertion is refused: memory may lack one. */
+  async #answerByKey(call: EngineCall): Promise<Answer> {
+    const { claimed } = call.client
+    const stateOf = ({ user }: ClaimedUser) => JSON.stringify([user?.enabled, user?.credentials])
+    const remembered = stateOf(claimed)
+    try {
+      return await this.#engine(call)
+    } catch (error) {
+      if (!(error instanceof errors.InvalidClientAuth) || claimed.isConfirmed) throw error
+      await claimed.confirm()
+      if (stateOf(claimed) === remembered) throw error
+      return this.#engine(call)
+    }
+  }
+
+  async #perform({ req, endpoint, client, form }: EngineCall, asked: RequestedToken): Promise<Answer> {
+    if (endpoint === 'token') return grantToken(req, client, asked, this.#options)
     const token = fieldOf(form, 'token')
     if (token === undefined) throw new errors.InvalidRequest("missing required parameter 'token'")
     return endpoint === 'introspection'
-      ? introspect(token, client.claimed, options)
-      : revoke(req, token, client.claimed, options)
+      ? introspect(token, client.claimed, this.#options)
+      : revoke(req, token, client.claimed, this.#options)
   }
 
   /**
@@ -126,6 +160,14 @@ export class ClientEndpoints {
     // The error of RFC 6749 §5.2, in the format of a reason.
     audit.refuse(entry, 'INVALID_CLIENT')
   }
+}
+
+const PLAIN_SCOPE = /^[\w:.-]+(?: [\w:.-]+)*$/
+
+/** Whether a form asks for a token with the client credentials grant, in the way that nearly all clients do (RFC 6749 §4.4.2). */
+function isPlainForm({ grant_type: grantType, scope, resource }: Form): boolean {
+  const isPlainScope = scope === undefined || (typeof scope === 'string' && PLAIN_SCOPE.test(scope))
+  return grantType === 'client_credentials' && resource === undefined && isPlainScope
 }
 
 /**

@@ -9,6 +9,7 @@ import { discoveryDocument, protectedResourceDocument } from './documents/discov
 import { keySetOf, type PublishedDocument, publishDocument } from './documents/jwks.ts'
 import { send, toAnswer, unavailable } from './requests/answers.ts'
 import type { ClientEndpoint, DOCUMENT_PATHS } from './requests/endpoints.ts'
+import type { Form } from './requests/form.ts'
 import { createAccessTokenSigner } from './token/token-grants.ts'
 
 export interface OAuthOptions extends Omit<ClientEndpointOptions, 'signer'> {
@@ -17,6 +18,8 @@ export interface OAuthOptions extends Omit<ClientEndpointOptions, 'signer'> {
   readonly jwksMaxAgeSeconds: number
   /** How long ago the database confirmed this replica's state, in seconds. */
   readonly stalenessSeconds: () => number
+  /** Whether a token request is answered without oidc-provider. Default: if it is plain. */
+  readonly isPlain?: (form: Form) => boolean
 }
 
 /**
@@ -35,7 +38,7 @@ export interface OAuth {
 
 /** Makes the endpoints, without a key ring yet. */
 export function createOAuth(options: OAuthOptions): OAuth {
-  const { issuer, openApi, jwksMaxAgeSeconds, isFresh, stalenessSeconds } = options
+  const { issuer, openApi, jwksMaxAgeSeconds, isFresh, stalenessSeconds, isPlain } = options
   const serve = ({ ring, signer }: KeySnapshot) => ({
     keySet: publishDocument(keySetOf(ring)),
     signer: signer === null ? null : createAccessTokenSigner(signer),
@@ -55,7 +58,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
       else sendDocument(req, res, body, always)
     }
   }
-  const endpoints = new ClientEndpoints({ ...options, signer: () => current.signer })
+  const endpoints = new ClientEndpoints({ ...options, signer: () => current.signer }, isPlain)
   const discovery = publishDocument(discoveryDocument(issuer, options))
   const protectedResource = publishDocument(protectedResourceDocument(issuer, options))
   return {

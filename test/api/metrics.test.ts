@@ -82,8 +82,10 @@ describe('the metrics of a server', () => {
     const credentials = { grant_type: 'client_credentials', client_id, client_secret }
     const secrets = await measured('keyturn_token_grants_total', { credential: 'client_secret', binding: 'none' })
     expect(await post(credentials)).toBe(200)
+    // Such a request is not plain.
+    expect(await post({ ...credentials, resource: server.baseUrl })).toBe(200)
     const granted = { credential: 'client_secret', binding: 'none' }
-    expect(await measured('keyturn_token_grants_total', granted)).toBe(secrets + 1)
+    expect(await measured('keyturn_token_grants_total', granted)).toBe(secrets + 2)
 
     const proof = await proofOf(await newProofKey(), { url: `${server.baseUrl}/oauth/v2/token` })
     expect(await post(credentials, { dpop: proof })).toBe(200)

@@ -110,6 +110,8 @@ async function answer({ clientId, clientSecret }: Client, more: Record<string, s
 const GRANTED = { status: 200 }
 const REFUSED = { status: 401, error: 'invalid_client' }
 const UNAVAILABLE = { status: 503, error: 'temporarily_unavailable', retryAfter: expect.stringMatching(/^\d+$/) }
+/** Such a request is not plain, so the engine answers it. */
+const BY_THE_ENGINE = { resource: ISSUER }
 
 const signing = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 
@@ -163,10 +165,12 @@ async function heal(): Promise<void> {
 }
 
 describe('a replica that has not heard of a change, with the database there', () => {
-  it('takes a secret that another replica has just made, at the first try', async () => {
+  it('takes a secret that another replica has just made, and one for the engine, at the first try', async () => {
     const client = await newClient()
     expect(await answer(await newSecret(client.userId))).toEqual(GRANTED)
+    expect(await answer(await newSecret(client.userId), BY_THE_ENGINE)).toEqual(GRANTED)
     expect(await answer({ ...client, clientSecret: 'wrong' })).toEqual(REFUSED)
+    expect(await answer({ ...client, clientSecret: 'wrong' }, BY_THE_ENGINE)).toEqual(REFUSED)
   })
 
   it('takes a token of a key that was just activated, and a permission that was just given', async () => {
@@ -244,15 +248,18 @@ describe('a replica that is cut off from the database', () => {
     }
   })
 
-  it('issues tokens from memory and refuses nothing that it cannot know', async () => {
-    expect(await answer(known)).toEqual(GRANTED)
-    expect(await answer(changes.secret)).toEqual(UNAVAILABLE)
-    expect(await answer(changes.unmet)).toEqual(UNAVAILABLE)
-    expect(await answer({ ...known, clientSecret: 'wrong' })).toEqual(UNAVAILABLE)
-    expect(await answer({ ...known, clientId: `${NOBODY}@shop` })).toEqual(UNAVAILABLE)
-    expect(await answer(disabled)).toEqual(UNAVAILABLE)
-    expect(await answer(known, { scope: 'print' })).toEqual(UNAVAILABLE)
-    expect(await summaryOf(await ask(await assertionOf(known, { kid: 'mine' })))).toEqual(UNAVAILABLE)
+  it.each([
+    ['plain requests', {}],
+    ['those for the engine', BY_THE_ENGINE],
+  ])('issues tokens from memory and refuses nothing that it cannot know: %s', async (_, more) => {
+    expect(await answer(known, more)).toEqual(GRANTED)
+    expect(await answer(changes.secret, more)).toEqual(UNAVAILABLE)
+    expect(await answer(changes.unmet, more)).toEqual(UNAVAILABLE)
+    expect(await answer({ ...known, clientSecret: 'wrong' }, more)).toEqual(UNAVAILABLE)
+    expect(await answer({ ...known, clientId: `${NOBODY}@shop` }, more)).toEqual(UNAVAILABLE)
+    expect(await answer(disabled, more)).toEqual(UNAVAILABLE)
+    expect(await answer(known, { scope: 'print', ...more })).toEqual(UNAVAILABLE)
+    expect(await summaryOf(await ask({ ...(await assertionOf(known, { kid: 'mine' })), ...more }))).toEqual(UNAVAILABLE)
   })
 
   it('goes on with a key, a user and a scope that were taken away elsewhere, and its key set says its age', async () => {

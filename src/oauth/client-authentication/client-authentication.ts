@@ -1,6 +1,6 @@
 /**
- * Finds the service user of a request, and proves it by a secret, an assertion of its own, the JWT of another issuer or a client
- * certificate. Known and unknown users take the same steps and the same time.
+ * Finds the service user of a request, and proves it by a secret, the JWT of another issuer or a client certificate. A client's own
+ * assertion is left to oidc-provider. Known and unknown users take the same steps and the same time.
  */
 import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -17,7 +17,6 @@ import type { FederatedTokenVerifier, FederatedVerification } from '../../domain
 import type { RequestContext } from '../../domain/ports/runtime.ts'
 import type { ClientCertificateVerifier } from '../../domain/ports/verification.ts'
 import { tooManyFailures } from '../requests/answers.ts'
-import type { AssertionEngine } from './assertion-engine.ts'
 import { ClaimedUser } from './claimed-user.ts'
 import type { FederatedAssertion, PresentedCredential } from './presented-credential.ts'
 
@@ -31,7 +30,6 @@ export interface ClientAuthenticationOptions {
   readonly replica: KnownState
   readonly clientSecrets: Secrets
   readonly federation: FederatedTokenVerifier
-  readonly byAssertion: AssertionEngine
   /** Undefined: certificates of clients do not count (RFC 8705). */
   readonly certificates?: ClientCertificateVerifier
   readonly attempts: AttemptLimiter
@@ -72,36 +70,27 @@ export async function findClient(
   return { clientId, attempt, claimed: await findUser(clientId, attempt, options), verified }
 }
 
-/** Proves a client by what it has presented. @throws `invalid_client`; {DomainError} `storage_unavailable`. */
+/** Proves a client by what it has presented, other than a key. @throws `invalid_client`; {DomainError} `storage_unavailable`. */
 export async function proveClient(
   req: IncomingMessage,
-  client: FoundClient,
-  presented: PresentedCredential,
-  options: ClientAuthenticationOptions,
+  { claimed, verified }: FoundClient,
+  { presented, options }: { readonly presented: PresentedCredential; readonly options: ClientAuthenticationOptions },
 ): Promise<void> {
-  const { claimed, verified } = client
-  const prove = (): boolean | Promise<boolean> => {
-    switch (presented.kind) {
-      case 'secret':
-        return proveSecret(claimed, presented.secret, options)
-      case 'key':
-        return proveKey(req, client, presented.assertion, options)
-      case 'certificate':
-        return proveCertificate(req, claimed, options)
-      case 'federated':
-        return verified?.kind === 'verified' && proveFederated(claimed, verified.token, options.issuer)
-    }
+  const prove = (): boolean => {
+    if (presented.kind === 'secret') return proveSecret(claimed, presented.secret, options)
+    if (presented.kind === 'certificate') return proveCertificate(req, claimed, options)
+    return verified?.kind === 'verified' && proveFederated(claimed, verified.token, options.issuer)
   }
-  if (await prove()) return
+  if (prove()) return
   // Another replica may have changed the user a moment ago.
   if (verified?.kind === 'verified') {
     // Like the denial of a JWT that is not believed, and so in the same time: that would tell which issuers are trusted.
     await Promise.all([claimed.confirm(), options.replica.confirm()])
-    if (await prove()) return
+    if (prove()) return
     options.contexts.explained(req, UNFIT)
   } else if (!claimed.isConfirmed) {
     await claimed.confirm()
-    if (await prove()) return
+    if (prove()) return
   }
   throw new errors.InvalidClientAuth('the credential is wrong')
 }
@@ -180,23 +169,6 @@ function proveSecret(
   const right = live.length === 1 ? live[0] : live.find(({ hash }) => secrets.matches(secret, [hash]))
   if (right !== undefined) claimed.proof = { kind: 'client_secret', credentialIds: [right.credentialId] }
   return right !== undefined
-}
-
-/** What is wrong with an assertion is for the log only: it depends on keys. */
-async function proveKey(
-  req: IncomingMessage,
-  { clientId, claimed }: FoundClient,
-  assertion: string,
-  { byAssertion, contexts }: Pick<ClientAuthenticationOptions, 'byAssertion' | 'contexts'>,
-): Promise<boolean> {
-  try {
-    claimed.proof = await byAssertion({ clientId, user: claimed.user, assertion })
-    return true
-  } catch (error) {
-    if (!(error instanceof errors.InvalidClientAuth)) throw error
-    if (error.error_detail !== undefined) contexts.explained(req, error.error_detail)
-    return false
-  }
 }
 
 function proveFederated(claimed: ClaimedUser, token: FederatedToken, issuer: string): boolean {

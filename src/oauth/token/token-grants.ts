@@ -9,9 +9,8 @@ import { tokenIdOf } from '../../domain/identities/token-revocation.ts'
 import type { Signer } from '../../domain/ports/keys.ts'
 import type { RequestContext } from '../../domain/ports/runtime.ts'
 import type { FoundClient } from '../client-authentication/client-authentication.ts'
-import { type Answer, Refusal, toOAuthError, unavailable } from '../requests/answers.ts'
+import { type Answer, toOAuthError, unavailable } from '../requests/answers.ts'
 import { OAUTH_PATHS } from '../requests/endpoints.ts'
-import { type Form, fieldOf } from '../requests/form.ts'
 
 export interface TokenGrantOptions {
   /** The base URL, without a slash at its end. */
@@ -30,20 +29,6 @@ export interface TokenGrantOptions {
 export interface RequestedToken {
   readonly scope: string | undefined
   readonly resources: readonly string[]
-}
-
-/** RFC 6749 §3.3. */
-const SCOPES = /^[!#-[\]-~]+(?: [!#-[\]-~]+)*$/
-
-/** RFC 6749 §4.4.2, RFC 8707 §2. @throws `invalid_request`, `unsupported_grant_type`, `invalid_scope`. */
-export function requestedToken(form: Form): RequestedToken {
-  const grantType = fieldOf(form, 'grant_type')
-  if (grantType === undefined) throw new errors.InvalidRequest("missing required parameter 'grant_type'")
-  if (grantType !== 'client_credentials') throw new errors.UnsupportedGrantType()
-  const scope = fieldOf(form, 'scope')
-  if (scope !== undefined && !SCOPES.test(scope))
-    throw new Refusal(400, 'invalid_scope', { description: 'scope contains invalid characters' })
-  return { scope, resources: [form.resource || []].flat() }
 }
 
 /** What a token is bound to: the claim `cnf`, and headers of the response. */

@@ -114,11 +114,12 @@ export async function newKeys(): Promise<KeySnapshot> {
   return { ring: [key], signer: await createSignerFactory(sealer).open(key, pair.sealedPrivateKey) }
 }
 
-/** A server with users in memory, and one that reads them. */
+/** A server for each way in which token requests are answered. */
 export interface TokenServers {
   readonly keys: KeySnapshot
   readonly direct: TokenServer
   readonly cold: TokenServer
+  readonly providerOnly: TokenServer
 }
 
 export type TokenServer = Awaited<ReturnType<typeof startTokenServer>>
@@ -131,9 +132,10 @@ export async function startTokenServers(): Promise<TokenServers> {
     keys,
     direct: await startTokenServer({ ...options, answers: 'from memory' }),
     cold: await startTokenServer({ ...options, answers: 'from the database' }),
+    providerOnly: await startTokenServer({ ...options, answers: 'by the provider' }),
   }
 }
 
-export async function stopTokenServers({ direct, cold }: TokenServers): Promise<void> {
-  for (const server of [direct, cold]) await server.stop()
+export async function stopTokenServers({ direct, cold, providerOnly }: TokenServers): Promise<void> {
+  for (const server of [direct, cold, providerOnly]) await server.stop()
 }

@@ -29,14 +29,15 @@ let servers: TokenServers
 let keys: KeySnapshot
 let direct: TokenServer
 let cold: TokenServer
+let providerOnly: TokenServer
 
 beforeAll(async () => {
   servers = await startTokenServers()
-  ;({ keys, direct, cold } = servers)
+  ;({ keys, direct, cold, providerOnly } = servers)
 })
 afterAll(() => stopTokenServers(servers))
 
-describe('a token request', () => {
+describe('a plain token request', () => {
   it('is signed by the key that is active when the form is complete', async () => {
     const server = await startTokenServer({
       issuer: ISSUER,
@@ -121,6 +122,8 @@ describe('a token request', () => {
     ['a scope that is not granted', { scope: 'admin' }],
     ['an unknown client', { client_id: clients.unknown }],
     ['a disabled client', { client_id: clients.disabled }],
+    ['a wrong secret, for oidc-provider', { client_secret: 'wrong', resource: ISSUER }],
+    ['an unknown client, for oidc-provider', { client_id: clients.unknown, resource: ISSUER }],
     ['an assertion with a wrong key', { client_assertion: clients.assertions.byOtherKey }],
     ['a certificate of another client', { client_secret: '' }],
     ['a certificate of an unknown client', { client_secret: '', client_id: clients.unknown }],
@@ -131,7 +134,7 @@ describe('a token request', () => {
         ? { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' }
         : { client_id: clientId, client_secret: first!.secret }
     const body = String(new URLSearchParams({ grant_type: 'client_credentials', ...proof, ...fields }))
-    for (const server of [direct, cold]) {
+    for (const server of [direct, cold, providerOnly]) {
       const before = server.lookUps()
       expect([400, 401]).toContain((await post(server.url, { name: 'denied', body })).status)
       expect(server.lookUps()).toBe(before + 1)
@@ -153,10 +156,15 @@ describe('a token request', () => {
     }
   })
 
-  it('is granted from memory without a read of the database', async () => {
-    const before = direct.lookUps()
-    expect((await post(direct.url, usual)).status).toBe(200)
-    expect(direct.lookUps()).toBe(before)
+  it('is granted from memory without a read of the database, also by oidc-provider', async () => {
+    const forTheProvider = String(
+      new URLSearchParams([...new URLSearchParams(String(usual.body)), ['resource', ISSUER]]),
+    )
+    for (const body of [String(usual.body), forTheProvider]) {
+      const before = direct.lookUps()
+      expect((await post(direct.url, { name: 'granted', body })).status).toBe(200)
+      expect(direct.lookUps()).toBe(before)
+    }
   })
 
   it('that is reset over HTTP/2 counts as no failed authentication', async () => {

@@ -28,8 +28,8 @@ export interface TokenServerOptions {
   readonly users: ReadonlyMap<string, ServiceUser>
   readonly secrets: Secrets
   readonly now: () => Date
-  /** Where users are found. */
-  readonly answers: 'from memory' | 'from the database'
+  /** Where users are found; or that oidc-provider answers all requests. */
+  readonly answers: 'from memory' | 'from the database' | 'by the provider'
   /** From one address. */
   readonly maxFailures?: number
 }
@@ -123,6 +123,7 @@ export async function startTokenServer(options: TokenServerOptions) {
     jwksMaxAgeSeconds: 300,
     isFresh: () => true,
     stalenessSeconds: () => 0,
+    ...(answers === 'by the provider' ? { isPlain: () => false } : {}),
   })
   switchTo(keys)
   const handler = createRouter({

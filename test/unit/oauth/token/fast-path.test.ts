@@ -1,0 +1,3 @@
+import { describeFastPath } from './fast-path-contract.ts'
+
+describeFastPath(50)
