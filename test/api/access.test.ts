@@ -3,35 +3,21 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { base64url, decodeJwt, decodeProtectedHeader, type JWTPayload, SignJWT } from 'jose'
 import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
-import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
-import { integrityOf } from '../support/integrity.ts'
-import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
-import { createRecordingLog } from '../support/log.ts'
-import { sharedPostgres } from '../support/new-database.ts'
-import type { TestPostgres } from '../support/postgres.ts'
-import { hashSecretsWith } from '../support/seed.ts'
+import { type Keyturn, requestToken } from '../support/keyturn.ts'
+import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
 
-let postgres: TestPostgres
-let database: Database
+let instance: OAuthInstance
 let server: Keyturn
 let token: string
 const masterKeys = generateMasterKey()
 
 beforeAll(async () => {
-  postgres = sharedPostgres()
-  const url = await postgres.createMigratedDatabase()
-  server = await startKeyturnInProcess({ env: { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: masterKeys } })
-  database = await openDatabase({ url, log: createRecordingLog() })
-  hashSecretsWith(database, await integrityOf(database, masterKeys))
+  instance = await startOAuthInstance({ KEYTURN_MASTER_KEYS: masterKeys })
+  server = instance.keyturn
   token = await requestToken(await server.admin())
 })
 
-afterAll(async () => {
-  await database?.close()
-  await server?.stop()
-  await postgres?.stop()
-  if (server !== undefined) await removeFolder(server.dataDir)
-})
+afterAll(() => instance?.stop())
 
 async function call(method: string, authorization: string | null, body = '{}') {
   const response = await fetch(`${server.baseUrl}/iam.webkey.v2beta.WebKeyService/${method}`, {
@@ -46,7 +32,7 @@ async function call(method: string, authorization: string | null, body = '{}') {
 
 /** The real private key of the active web key, to forge tokens that are wrong in one thing only. */
 async function activePrivateKey() {
-  const row = await database.db
+  const row = await instance.database.db
     .selectFrom('web_keys')
     .select(['key_id', 'sealed_private_key'])
     .where('state', '=', 'active')

@@ -5,7 +5,6 @@ import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { type Administration, administrationOf, administrationWith, refusalOf } from '../support/administration.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
-import { change } from '../support/seed.ts'
 
 const HOUR = 3_600_000
 
@@ -81,7 +80,7 @@ describe('a personal access token', () => {
   })
 
   it('is refused when it has expired', async () => {
-    await change(instance.database, async (trx) => {
+    await instance.seed.change(async (trx) => {
       const [creation_date, expiration_date] = [new Date(Date.now() - 2 * HOUR), new Date(Date.now() - HOUR)]
       await trx
         .updateTable('credentials')

@@ -10,7 +10,7 @@ import { newProofKey, proofOf } from '../support/dpop.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { formOf, type OAuthInstance, type Robot, refusal, seen, startOAuthInstance } from '../support/oauth-instance.ts'
-import { type SeededProject, seedProject } from '../support/seed.ts'
+import type { SeededProject } from '../support/seed.ts'
 
 const BILLING = 'https://billing.example'
 const SHIPPING = 'https://shipping.example'
@@ -33,8 +33,8 @@ beforeAll(async () => {
   instance = await startOAuthInstance({ KEYTURN_ACTIVATION_GUARD: 'off' })
   replica = await instance.startReplica()
   admin = await administrationOf(instance.keyturn)
-  billing = await seedProject(instance.database, { name: 'billing' })
-  shipping = await seedProject(instance.database, { name: 'shipping', roles: ['viewer'] })
+  billing = await instance.seed.project({ name: 'billing' })
+  shipping = await instance.seed.project({ name: 'shipping', roles: ['viewer'] })
   await admin.projects.addProjectAudience({ projectId: billing.projectId, audience: BILLING })
   await admin.projects.addProjectAudience({ projectId: shipping.projectId, audience: SHIPPING })
   robot = await newRobot()

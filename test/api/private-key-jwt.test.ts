@@ -14,7 +14,6 @@ import {
   seen,
   startOAuthInstance,
 } from '../support/oauth-instance.ts'
-import { change } from '../support/seed.ts'
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const HOUR = 3600
@@ -55,7 +54,7 @@ async function addKey(userId: string, publicKey: KeyObject, { expiresAt, ...memb
   const keyId = randomUUID()
   const publicJwk = { ...(publicKey.export({ format: 'jwk' }) as PublicJwk), ...members }
   const content = JSON.stringify({ publicJwk })
-  await change(instance.database, async (trx) => {
+  await instance.seed.change(async (trx) => {
     await trx
       .insertInto('credentials')
       .values({
@@ -371,7 +370,7 @@ describe('the keys of a user', () => {
     const user = await robotWithKey(key.publicKey)
     expect(await statusOf(assertionOf(user))).toBe(200)
     expect((await present(await assertionOf(user), replica)).status).toBe(200)
-    await change(instance.database, async (trx) => {
+    await instance.seed.change(async (trx) => {
       await trx.deleteFrom('credentials').where('user_id', '=', user.userId).execute()
     })
     for (const at of [instance.keyturn, replica]) {

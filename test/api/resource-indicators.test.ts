@@ -9,7 +9,7 @@ import { createVerifier } from '../../packages/verify/src/index.ts'
 import { type Administration, administrationOf, refusalOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import { formOf, type OAuthInstance, type Robot, refusal, seen, startOAuthInstance } from '../support/oauth-instance.ts'
-import { type SeededProject, seedProject } from '../support/seed.ts'
+import type { SeededProject } from '../support/seed.ts'
 
 const BILLING = 'https://billing.example/api'
 const BILLING_URN = 'urn:example:billing'
@@ -28,9 +28,9 @@ let robot: Robot
 beforeAll(async () => {
   instance = await startOAuthInstance()
   admin = await administrationOf(instance.keyturn)
-  billing = await seedProject(instance.database, { name: 'billing' })
-  shipping = await seedProject(instance.database, { name: 'shipping', roles: ['viewer'] })
-  payroll = await seedProject(instance.database, { name: 'payroll' })
+  billing = await instance.seed.project({ name: 'billing' })
+  shipping = await instance.seed.project({ name: 'shipping', roles: ['viewer'] })
+  payroll = await instance.seed.project({ name: 'payroll' })
   robot = await instance.addRobot({ project: billing, projectRoles: { [shipping.projectId]: ['viewer'] } })
   for (const [{ projectId }, audience] of [
     [billing, BILLING],

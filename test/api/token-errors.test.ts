@@ -10,7 +10,7 @@ import {
   seen,
   startOAuthInstance,
 } from '../support/oauth-instance.ts'
-import { seedProject, seedSecret } from '../support/seed.ts'
+import type { Seeds } from '../support/seed.ts'
 
 const YESTERDAY = new Date(Date.now() - 86_400_000)
 const WRONG_SECRET = 'not the secret'
@@ -21,15 +21,15 @@ let robot: Robot
 
 beforeAll(async () => {
   instance = await startOAuthInstance()
-  const project = await seedProject(instance.database, { name: 'billing' })
+  const project = await instance.seed.project({ name: 'billing' })
   robot = await instance.addRobot({ project })
 })
 
 afterAll(() => instance?.stop())
 
 describe('a client whose credentials are not good [Spec §7]', () => {
-  const secretOf = async (user: Robot, dates: Parameters<typeof seedSecret>[2]) => {
-    const { secret } = await seedSecret(instance.database, user.userId, dates)
+  const secretOf = async (user: Robot, dates: Parameters<Seeds['secret']>[1]) => {
+    const { secret } = await instance.seed.secret(user.userId, dates)
     return { ...user, clientSecret: secret }
   }
   const withClientId = (clientId: string) => async () => ({ ...robot, clientId })

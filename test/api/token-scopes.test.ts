@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { administrationOf } from '../support/administration.ts'
 import { formOf, type OAuthInstance, type Robot, refusal, seen, startOAuthInstance } from '../support/oauth-instance.ts'
-import { type SeededProject, seedProject } from '../support/seed.ts'
+import type { SeededProject } from '../support/seed.ts'
 
 const SERVICE_AUDIENCE = 'urn:service:iam:org:project:id:service:aud'
 const ROLES = 'urn:service:iam:org:projects:roles'
@@ -20,14 +20,13 @@ let robot: Robot
 
 beforeAll(async () => {
   instance = await startOAuthInstance()
-  const { database } = instance
-  billing = await seedProject(database, {
+  billing = await instance.seed.project({
     name: 'billing',
     roles: ['reader', 'writer', 'auditor'],
     scopes: ['invoices:read', 'invoices:write'],
   })
-  shipping = await seedProject(database, { name: 'shipping', roles: ['viewer'], scopes: ['parcels:read'] })
-  payroll = await seedProject(database, { name: 'payroll', roles: ['viewer'], scopes: ['salaries:read'] })
+  shipping = await instance.seed.project({ name: 'shipping', roles: ['viewer'], scopes: ['parcels:read'] })
+  payroll = await instance.seed.project({ name: 'payroll', roles: ['viewer'], scopes: ['salaries:read'] })
   robot = await instance.addRobot({
     project: billing,
     projectRoles: { [billing.projectId]: ['writer', 'reader'], [shipping.projectId]: ['viewer'] },

@@ -8,7 +8,6 @@ import {
   seen,
   startOAuthInstance,
 } from '../support/oauth-instance.ts'
-import { seedSecret } from '../support/seed.ts'
 
 const SERVICE_AUDIENCE = 'urn:service:iam:org:project:id:service:aud'
 const HOUR = 3600
@@ -128,7 +127,7 @@ describe('a service user with several secrets', () => {
     [401, 'is deactivated and expires later', { expiresAt: inDays(1), deactivatedAt: inDays(-1) }],
   ])('gets %i for one that %s, and tokens for the other [Spec §5] [Spec §7]', async (status, _, dates) => {
     const user = await instance.addRobot()
-    const { secret } = await seedSecret(instance.database, user.userId, dates)
+    const { secret } = await instance.seed.secret(user.userId, dates)
 
     const inForm = await instance.requestToken({ ...user, clientSecret: secret })
     const inHeader = await instance.postForm(

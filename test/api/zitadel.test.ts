@@ -11,7 +11,6 @@ import { type Administration, administrationOf, refusalOf } from '../support/adm
 import { checkHealth } from '../support/grpc-health.ts'
 import { type Keyturn, requestToken } from '../support/keyturn.ts'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
-import { seedProject } from '../support/seed.ts'
 import { clientOf, type TransportName } from '../support/web-key-client.ts'
 
 const V2 = 'zitadel.webkey.v2.WebKeyService'
@@ -188,7 +187,7 @@ describe('the REST paths', () => {
 
 describe('the scopes of ZITADEL', () => {
   it('ask for what their counterparts ask for', async () => {
-    const own = await seedProject(instance.database, { name: 'billing', roles: ['reader'] })
+    const own = await instance.seed.project({ name: 'billing', roles: ['reader'] })
     const robot = await instance.addRobot({ project: own, projectRoles: { [own.projectId]: ['reader'] } })
     const claimsOf = async (vendor: string) => {
       const project = `urn:${vendor}:iam:org:project:id:${own.projectId}:aud`

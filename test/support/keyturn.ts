@@ -11,11 +11,12 @@ import { setTimeout as timeout } from 'node:timers/promises'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import type { TestGlobals } from './environment.ts'
 import { newDatabaseFolder, newPostgresDatabase } from './new-database.ts'
-import type { RunOptions, ServerHost } from './server-host.ts'
+import type { OpenedDatabase, RunOptions, ServerHost } from './server-host.ts'
 
 const MAIN = join(import.meta.dirname, '../../src/cli/keyturn.js')
 
-const SERVICE_SCOPE = 'openid urn:service:iam:org:project:id:service:aud'
+/** The scope of tokens for the API. */
+export const SERVICE_SCOPE = 'openid urn:service:iam:org:project:id:service:aud'
 
 /** How long a server may take to listen, and a command to end, on a machine that is busy with other things, in milliseconds. */
 const START_TIMEOUT = 120_000
@@ -178,6 +179,11 @@ export async function runKeyturnInProcess(
   options: RunOptions = {},
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
   return await (await serverHost()).run(args, env, options)
+}
+
+/** Opens the database of a server in the process of the test. Whoever opens it closes it. */
+export async function openServedDatabase(url: string, masterKeys: string): Promise<OpenedDatabase> {
+  return await (await serverHost()).openDatabase(url, masterKeys)
 }
 
 function serverHost(): Promise<ServerHost> {

@@ -3,14 +3,10 @@
  */
 import { expect } from '@jest/globals'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
-import type { Integrity } from '../../src/domain/integrity.ts'
-import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
-import { integrityOf } from './integrity.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from './keyturn.ts'
-import { createRecordingLog } from './log.ts'
+import { type Keyturn, openServedDatabase, removeFolder, SERVICE_SCOPE, startKeyturnInProcess } from './keyturn.ts'
 import { sharedPostgres } from './new-database.ts'
-import { hashSecretsWith, type SeededUser, seedProject, seedSecret, seedUser } from './seed.ts'
+import type { SeededUser, Seeds } from './seed.ts'
+import type { OpenedDatabase } from './server-host.ts'
 
 /** A service user with a secret that works. */
 export interface Robot extends SeededUser {
@@ -18,14 +14,10 @@ export interface Robot extends SeededUser {
 }
 
 /** A running server, its database and its requests. */
-export interface OAuthInstance {
+export interface OAuthInstance extends OpenedDatabase {
   readonly keyturn: Keyturn
-  /** For seeds. */
-  readonly database: Database
-  /** What the servers believe rows by. */
-  readonly integrity: Integrity
   /** Adds a service user with one secret, in a project of its own unless the options name one. */
-  addRobot(options?: Partial<Parameters<typeof seedUser>[1]>): Promise<Robot>
+  addRobot(options?: Partial<Parameters<Seeds['user']>[0]>): Promise<Robot>
   /** Any path below the address that the server listens on. */
   fetch(path: string, init?: RequestInit): Promise<Response>
   /** Starts another server on the same database, which issues tokens in the same name, with other settings if it is given any. */
@@ -56,17 +48,15 @@ export async function startOAuthInstance(env: Readonly<Record<string, string>> =
     const masterKeys = env.KEYTURN_MASTER_KEYS ?? generateMasterKey()
     const settings = { KEYTURN_DATABASE_URL: url, ...env, KEYTURN_MASTER_KEYS: masterKeys }
     const keyturn = await startKeyturnInProcess({ env: settings })
-    const database = await openDatabase({ url, log: createRecordingLog() })
-    const integrity = await integrityOf(database, masterKeys)
-    hashSecretsWith(database, integrity)
+    const opened = await openServedDatabase(url, masterKeys)
     const replicas = [keyturn]
     const startReplica = async (other: Readonly<Record<string, string>> = {}) => {
       const replica = await startKeyturnInProcess({ env: { ...settings, ...other, KEYTURN_BASE_URL: keyturn.baseUrl } })
       replicas.push(replica)
       return replica
     }
-    return connect({ keyturn, database, integrity, startReplica }, async () => {
-      await database.close()
+    return connect({ keyturn, ...opened, startReplica }, async () => {
+      await opened.database.close()
       await Promise.all(replicas.map((replica) => replica.stop()))
       await Promise.all(replicas.map(({ dataDir }) => removeFolder(dataDir)))
       await postgres.stop()
@@ -80,17 +70,17 @@ export async function startOAuthInstance(env: Readonly<Record<string, string>> =
 }
 
 function connect(
-  running: Pick<OAuthInstance, 'keyturn' | 'database' | 'integrity' | 'startReplica'>,
+  running: OpenedDatabase & Pick<OAuthInstance, 'keyturn' | 'startReplica'>,
   stop: () => Promise<void>,
 ): OAuthInstance {
-  const { keyturn, database } = running
+  const { keyturn, seed } = running
   const instance: OAuthInstance = {
     ...running,
     stop,
 
     addRobot: async (options = {}) => {
-      const user = await seedUser(database, { ...options, project: options.project ?? (await seedProject(database)) })
-      const { secret } = await seedSecret(database, user.userId)
+      const user = await seed.user({ ...options, project: options.project ?? (await seed.project()) })
+      const { secret } = await seed.secret(user.userId)
       return { ...user, clientSecret: secret }
     },
 
@@ -105,7 +95,7 @@ function connect(
 
     call: async (method, request = {}, replica = keyturn) => {
       const { client_id, client_secret } = await keyturn.admin()
-      const grant = { grant_type: 'client_credentials', scope: SERVICE_AUDIENCE_SCOPE }
+      const grant = { grant_type: 'client_credentials', scope: SERVICE_SCOPE }
       const token = await accessTokenOf(await instance.postForm({ ...grant, client_id, client_secret }))
       const response = await fetch(`${replica.listenUrl}/${method}`, {
         method: 'POST',

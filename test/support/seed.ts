@@ -113,6 +113,18 @@ export async function seedUser(
   return { userId, clientId: `${userId}@${project.name}`, project }
 }
 
+/** The functions of this module on one database. */
+export type Seeds = ReturnType<typeof seedsOf>
+
+export function seedsOf(database: Database) {
+  return {
+    project: (options?: Parameters<typeof seedProject>[1]) => seedProject(database, options),
+    user: (options: Parameters<typeof seedUser>[1]) => seedUser(database, options),
+    secret: (userId: string, options?: Parameters<typeof seedSecret>[2]) => seedSecret(database, userId, options),
+    change: (write: Parameters<typeof change>[1]) => change(database, write),
+  }
+}
+
 /** How the servers on a database hash client secrets. */
 const secretHashes = new WeakMap<Database, (secret: string) => Uint8Array>()
 

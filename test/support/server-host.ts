@@ -5,9 +5,14 @@
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { run } from '../../src/cli/run.ts'
 import { readConfig } from '../../src/config/read-config.ts'
+import type { Integrity } from '../../src/domain/integrity.ts'
 import { startServer } from '../../src/server/server.ts'
+import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
 import { createLog } from '../../src/telemetry/log/log.ts'
 import { LogOutput } from '../../src/telemetry/log/log-output.ts'
+import { integrityOf } from './integrity.ts'
+import { createRecordingLog } from './log.ts'
+import { hashSecretsWith, type Seeds, seedsOf } from './seed.ts'
 
 /** How long the last lines of a log may take, in milliseconds. */
 const LOG_GRACE = 1_000
@@ -44,12 +49,23 @@ export interface RunOptions {
   readonly signal?: AbortSignal
 }
 
+/** The database of a server, for what cannot be done over its API. */
+export interface OpenedDatabase {
+  readonly database: Database
+  /** What the server believes rows by. */
+  readonly integrity: Integrity
+  /** Their secrets are good for the server. */
+  readonly seed: Seeds
+}
+
 /** Starts servers and runs commands. */
 export interface ServerHost {
   /** Starts one with these variables, and with nothing of the environment. */
   start(environment: Readonly<Record<string, string>>): Promise<HostedServer>
   /** Runs a command with these variables and nothing of the environment. What it logs is on its standard error. */
   run(argv: readonly string[], environment: Readonly<Record<string, string>>, options?: RunOptions): Promise<Ended>
+  /** Opens the database of a server that has started with these master keys. Whoever opens it closes it. */
+  openDatabase(url: string, masterKeys: string): Promise<OpenedDatabase>
 }
 
 export const SERVER_HOST: ServerHost = {
@@ -84,6 +100,12 @@ export const SERVER_HOST: ServerHost = {
       env,
     })
     return { code, stdout: stdout.text(), stderr: stderr.text() }
+  },
+  openDatabase: async (url, masterKeys) => {
+    const database = openDatabase({ url, log: createRecordingLog() })
+    const integrity = await integrityOf(database, masterKeys)
+    hashSecretsWith(database, integrity)
+    return { database, integrity, seed: seedsOf(database) }
   },
 }
 
