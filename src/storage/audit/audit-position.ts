@@ -17,7 +17,7 @@ export const IN_ORDER = sql`epoch, transaction_id, sequence`
 export const ORDER_START: Place = { epoch: 0, transaction_id: '0', sequence: '0' }
 
 /** With no more digits than the columns hold. */
-const POSITION = /^(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,18})\.(0|[1-9]\d{0,17})$/
+const POSITION = /^(?:0|[1-9]\d{0,8})\.(?:0|[1-9]\d{0,18})\.(?:0|[1-9]\d{0,17})$/
 
 /** The opaque text. Equal places have equal texts. */
 export function writePosition({ epoch, transaction_id, sequence }: Place): AuditPosition {
@@ -26,10 +26,10 @@ export function writePosition({ epoch, transaction_id, sequence }: Place): Audit
 
 /** @throws {DomainError} `audit_position_invalid` if this is not what `writePosition` returns. */
 export function parsePosition(position: AuditPosition): Place {
-  const [, epoch = '', transaction_id = '', sequence = ''] =
-    POSITION.exec(Buffer.from(position, 'base64url').toString()) ?? []
+  const text = Buffer.from(position, 'base64url').toString()
+  const [epoch = '', transaction_id = '', sequence = ''] = text.split('.')
   const place = { epoch: Number(epoch), transaction_id, sequence }
-  if (writePosition(place) === position) return place
+  if (POSITION.test(text) && writePosition(place) === position) return place
   throw new DomainError('audit_position_invalid', 'the position is not one that Keyturn has returned')
 }
 

@@ -22,14 +22,19 @@ const BATCHES_AT_ONCE = 2
 const BATCH_SIZE = 100
 const MAX_WAITING = 1000
 
-interface AssertionUse {
+/** The use of an assertion that waits for its batch. */
+interface WaitingUse {
   readonly id: string
   readonly expiresAt: Date
+  readonly resolve: (isFirst: boolean) => void
+  readonly reject: (error: unknown) => void
 }
 
 export function createCredentialUses({ db }: Database): CredentialUses {
   const expiredBefore = sql<Date>`clock_timestamp() - make_interval(secs => ${sql.lit(CLOCK_TOLERANCE_SECONDS)})`
   const guarded = guardCommits({ db })
+  const waiting: WaitingUse[] = []
+  let running = 0
   let usesSinceCleanup = 0
 
   const deleteExpired = async (): Promise<void> => {
@@ -43,7 +48,7 @@ export function createCredentialUses({ db }: Database): CredentialUses {
   }
 
   /** The ids that were not in use yet. */
-  const insert = async (uses: readonly AssertionUse[]): Promise<string[]> => {
+  const insert = async (uses: readonly WaitingUse[]): Promise<string[]> => {
     const ids = uses.map(({ id }) => id)
     const dates = uses.map(({ expiresAt }) => expiresAt.toISOString())
     const { rows } = await sql<{ id: string }>`
@@ -55,7 +60,7 @@ export function createCredentialUses({ db }: Database): CredentialUses {
     return rows.map(({ id }) => id)
   }
 
-  const useOnce = async (uses: readonly AssertionUse[]): Promise<boolean[]> => {
+  const useOnce = async (uses: readonly WaitingUse[]): Promise<void> => {
     usesSinceCleanup += uses.length
     // Before the uses, so that the clients can try again if it fails.
     if (usesSinceCleanup >= CLEANUP_INTERVAL) {
@@ -66,15 +71,22 @@ export function createCredentialUses({ db }: Database): CredentialUses {
     // In the same order everywhere, so that batches of two replicas do not wait for each other.
     const distinct = [...first.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1))
     const inserted = new Set(await usingStorageWithRetries(() => guarded(() => insert(distinct))))
-    return uses.map((use) => first.get(use.id) === use && inserted.has(use.id))
+    for (const use of uses) use.resolve(first.get(use.id) === use && inserted.has(use.id))
   }
-  const batches = new Batches({
-    run: useOnce,
-    maxRunning: BATCHES_AT_ONCE,
-    maxItems: BATCH_SIZE,
-    maxWaiting: MAX_WAITING,
-    refusal: databaseBusy,
-  })
+
+  const startBatch = (): void => {
+    if (running >= BATCHES_AT_ONCE || waiting.length === 0) return
+    running += 1
+    const batch = waiting.splice(0, BATCH_SIZE)
+    void useOnce(batch)
+      .catch((error: unknown) => {
+        for (const { reject } of batch) reject(error)
+      })
+      .finally(() => {
+        running -= 1
+        startBatch()
+      })
+  }
 
   return {
     recordSecretUses: async (lastUses) => {
@@ -91,67 +103,11 @@ export function createCredentialUses({ db }: Database): CredentialUses {
       })
     },
 
-    useAssertionOnce: (id, expiresAt) => batches.request({ id, expiresAt }),
+    useAssertionOnce: (id, expiresAt) =>
+      new Promise((resolve, reject) => {
+        if (waiting.length >= MAX_WAITING) throw databaseBusy()
+        waiting.push({ id, expiresAt, resolve, reject })
+        startBatch()
+      }),
   }
-}
-
-/** The limits of batches, and what runs one. */
-interface BatchesOptions<Item, Result> {
-  /** Returns the result of each item, in the order of the items. If it fails, all of them fail alike. */
-  readonly run: (items: readonly Item[]) => Promise<readonly Result[]>
-  /** How many batches run at the same time. */
-  readonly maxRunning: number
-  readonly maxItems: number
-  /** How many items may wait. */
-  readonly maxWaiting: number
-  /** Makes the error of an item that is refused because too many wait. */
-  readonly refusal: () => Error
-}
-
-interface Waiting<Item, Result> {
-  readonly item: Item
-  readonly resolve: (result: Result) => void
-  readonly reject: (error: unknown) => void
-}
-
-class Batches<Item, Result> {
-  readonly #options: BatchesOptions<Item, Result>
-  readonly #waiting: Waiting<Item, Result>[] = []
-  #running = 0
-
-  constructor(options: BatchesOptions<Item, Result>) {
-    this.#options = options
-  }
-
-  /** The result of one item. @throws the refusal if too many wait; what the batch throws. */
-  request(item: Item): Promise<Result> {
-    const { maxWaiting, refusal } = this.#options
-    if (this.#waiting.length >= maxWaiting) return Promise.reject(refusal())
-    return new Promise<Result>((resolve, reject) => {
-      this.#waiting.push({ item, resolve, reject })
-      this.#start()
-    })
-  }
-
-  #start(): void {
-    const { maxRunning, maxItems } = this.#options
-    if (this.#running >= maxRunning || this.#waiting.length === 0) return
-    this.#running += 1
-    void this.#runBatch(this.#waiting.splice(0, maxItems))
-  }
-
-  async #runBatch(batch: readonly Waiting<Item, Result>[]): Promise<void> {
-    const outcome = await settled(this.#options.run(batch.map(({ item }) => item)))
-    this.#running -= 1
-    this.#start()
-    for (const [index, { resolve, reject }] of batch.entries()) {
-      if (outcome.status === 'rejected') reject(outcome.reason)
-      else resolve(outcome.value[index] as Result)
-    }
-  }
-}
-
-async function settled<T>(work: Promise<T>): Promise<PromiseSettledResult<T>> {
-  const [outcome] = await Promise.allSettled([work])
-  return outcome
 }

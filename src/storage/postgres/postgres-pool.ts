@@ -9,7 +9,6 @@ import type { PostgresPool } from 'kysely'
 import pg from 'pg'
 import type { Log } from '../../domain/ports/runtime.ts'
 import { boundClient, type LockingLimits } from './bounded-client.ts'
-import { SoftEviction } from './soft-eviction.ts'
 import { fromDriver } from './storage-errors.ts'
 
 export interface PostgresOptions {
@@ -92,7 +91,7 @@ export function createPostgresPools(options: PostgresOptions): PostgresPools {
   assertReadableUrl(options.url)
   const { statementTimeoutMillis, maxConnections, changeFeed } = options
   const share = shareOut(maxConnections, changeFeed)
-  const eviction = new SoftEviction(() => performance.now())
+  const eviction = new SoftEviction()
   const administration = createPool(options, eviction, {
     max: share.administration,
     connectTimeout: CONNECT_TIMEOUT_MILLIS,
@@ -111,6 +110,38 @@ export function createPostgresPools(options: PostgresOptions): PostgresPools {
       // The connections are those of the other pool, which closes them.
       end: async () => {},
     },
+  }
+}
+
+/**
+ * The shortest time between two evictions, in milliseconds. A database that takes no writes for longer refuses those of new
+ * connections too, and opening all connections again each time would only add load.
+ */
+const EVICTION_INTERVAL = 5_000
+
+/**
+ * Soft eviction of pooled connections: after a failover the same address leads to another server, but a connection stays with
+ * the server that it was opened to, which may go on answering reads as a standby. Evicted connections are closed when a pool
+ * would hand them out. The pool's own `maxLifetimeSeconds` would leave reads with the old server for that time.
+ */
+class SoftEviction {
+  #current = new WeakSet<object>()
+  #evictedAt = Number.NEGATIVE_INFINITY
+
+  add(client: object): void {
+    this.#current.add(client)
+  }
+
+  isEvicted(client: object): boolean {
+    return !this.#current.has(client)
+  }
+
+  /** Evicts all connections that exist, unless the last eviction was a moment ago. */
+  evictAll(): void {
+    const now = performance.now()
+    if (now - this.#evictedAt < EVICTION_INTERVAL) return
+    this.#evictedAt = now
+    this.#current = new WeakSet()
   }
 }
 

@@ -86,6 +86,13 @@ export function describeAuditReader(current: () => Database): void {
       for (const after of [position, next]) expect((await readAll(after)).actions).toEqual(['b'])
     })
 
+    it.each(['', 'MC4u', Buffer.from('0.07.1').toString('base64url'), Buffer.from('0.1').toString('base64url')])(
+      'refuses a position that it has not returned: "%s"',
+      async (position) => {
+        await expect(readAll(position)).rejects.toMatchObject({ code: 'audit_position_invalid' })
+      },
+    )
+
     it('refuses a position ahead of the database, as one of before a restore', async () => {
       const ahead: AuditPosition = Buffer.from('0.9000000000000.1').toString('base64url')
       await expect(readAll(ahead)).rejects.toMatchObject({ code: 'audit_position_unknown' })
