@@ -6,9 +6,11 @@ import type http from 'node:http'
 import type { IncomingHttpHeaders } from 'node:http2'
 import { json } from 'node:stream/consumers'
 import { afterEach, describe, expect, it } from '@jest/globals'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
 import { checkHealth, watchHealth } from '../support/grpc-health.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
 import {
   aToken,
   beginStream,
@@ -17,6 +19,7 @@ import {
   tokenRequestTo,
   untilClosed,
 } from '../support/stopping-server.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 
 const clients = new TestClients()
 let server: Keyturn | undefined
@@ -64,6 +67,25 @@ describe('a server that is told to stop', () => {
     expect({ status: headers[':status'], body: await json(stream) }).toEqual({ status: 200, body: aToken })
     await stopped
   })
+})
+
+it('a server stops although its database does not answer, and says what may be lost', async () => {
+  const postgres = sharedPostgres()
+  const url = new URL(await postgres.createMigratedDatabase())
+  const proxy = await startTcpProxy(Number(url.port))
+  url.port = String(proxy.port)
+  const { running, request } = await start({
+    KEYTURN_DATABASE_URL: url.href,
+    KEYTURN_MASTER_KEYS: generateMasterKey(),
+    KEYTURN_DRAIN_SECONDS: '0',
+  })
+  const answer = await fetch(request.url, { method: 'POST', body: new URLSearchParams(request.form) })
+  expect(await answer.json()).toEqual(aToken)
+  proxy.freeze()
+  await running.stop()
+  expect(running.output().stderr).toContain('the database did not confirm the last writes in time')
+  await proxy.close()
+  await postgres.stop()
 })
 
 describe('a server that drains', () => {
