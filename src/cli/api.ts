@@ -103,22 +103,3 @@ export async function openApiOf(target: Target): Promise<Api> {
 export function infoOf(error: unknown): ErrorInfo | undefined {
   return error instanceof ConnectError ? error.findDetails(ErrorInfoSchema)[0] : undefined
 }
-
-/** The same refusal with another message. */
-export function withMessage(error: ConnectError, message: string): ConnectError {
-  const same = new ConnectError(message, error.code, error.metadata, [], error.cause)
-  same.details = error.details
-  return same
-}
-
-/** Runs a call, and puts refusals for a reason of the API in the words of the command. @param reword Undefined: not this reason. */
-export async function rewording<T>(
-  work: Promise<T>,
-  reword: (reason: string, message: string) => string | undefined | Promise<string | undefined>,
-): Promise<T> {
-  return await work.catch(async (error: unknown) => {
-    if (!(error instanceof ConnectError)) throw error
-    const message = await reword(infoOf(error)?.reason ?? '', error.rawMessage)
-    throw message === undefined ? error : withMessage(error, message)
-  })
-}

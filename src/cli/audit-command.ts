@@ -19,7 +19,7 @@ import { command } from './commands.ts'
 import { ConnectionError } from './connection/connection-failure.ts'
 import { TokenRefusal } from './connection/token-request.ts'
 import { describeFailure } from './failure.ts'
-import { parseUser, resolveUser } from './identities/references.ts'
+import { resolveUser } from './identities/references.ts'
 import type { Io } from './io.ts'
 import { flag, option, sinceOption, UsageError, wholeNumber } from './options.ts'
 import { formatOf, type OutputFormat, painter, printableLines, printResult, serialize } from './output.ts'
@@ -82,9 +82,8 @@ export const auditCommand = command('audit', {
   },
 })
 
-/** The id of the user that a text names, here also by the name alone. */
 async function userIdIn(text: string, api: Api): Promise<string> {
-  return NO_USERS.includes(text) ? text : await resolveUser(api, parseUser(text) ?? { kind: 'name', name: text })
+  return NO_USERS.includes(text) ? text : await resolveUser(text, api)
 }
 
 /** The resource with the id of its user. It may be part of the user, such as one of its secrets. */

@@ -27,7 +27,7 @@ import { formatMessage, printResult, printWarnings, type Shown, tableOf } from '
 export type Declaration = (io: Io) => Command
 
 /** An argument of a command. Its key is the field of the request that it is for. */
-export interface Parameter<Value = string> {
+export interface Parameter {
   /** What the usage calls it. Default: the key, with dashes. */
   readonly placeholder?: string
   readonly description?: string
@@ -37,17 +37,11 @@ export interface Parameter<Value = string> {
   /** Called before anything is sent. @throws {InvalidArgumentError} */
   readonly check?: (text: string) => unknown
   /** What the API takes for it. Default: the text itself. */
-  readonly resolve?: (text: string, api: Api) => Value | Promise<Value>
+  readonly resolve?: (text: string, api: Api) => string | Promise<string>
 }
 
-type Parameters = Readonly<Record<string, Parameter<unknown>>>
+type Parameters = Readonly<Record<string, Parameter>>
 type Options = Readonly<Record<string, TypedOption<unknown>>>
-
-type Values<Takes extends Parameters> = {
-  readonly [Key in keyof Takes]: Takes[Key] extends { resolve: (...args: never) => infer Value }
-    ? Awaited<Value>
-    : string
-}
 
 type Texts<Takes extends Parameters> = { readonly [Key in keyof Takes]: string }
 
@@ -62,7 +56,7 @@ interface Called<Takes extends Parameters, Has extends Options> {
 
 /** What a command does with what it was called with. */
 type Step<Takes extends Parameters, Has extends Options, Result, Before extends readonly unknown[] = []> = (
-  ...args: [...Before, values: Values<Takes>, called: Called<Takes, Has>]
+  ...args: [...Before, values: Texts<Takes>, called: Called<Takes, Has>]
 ) => Result
 
 interface Declared<Takes extends Parameters, Has extends Options> {
@@ -182,14 +176,14 @@ export function command<Takes extends Parameters = Record<never, never>, Has ext
       const options = given[parameters.length] as Called<Takes, Has>['options']
       check?.(options, texts)
       const api = await openApi(io, options)
-      const values: Record<string, unknown> = {}
+      const values: Record<string, string> = {}
       for (const [key, { resolve = String }] of parameters) values[key] = await resolve(texts[key] ?? '', api)
-      await run(values as Values<Takes>, { io, api, options, texts })
+      await run(values as Texts<Takes>, { io, api, options, texts })
     })
   }
 }
 
-function argumentOf(key: string, { placeholder, description, choices, fallback, check }: Parameter<unknown>): Argument {
+function argumentOf(key: string, { placeholder, description, choices, fallback, check }: Parameter): Argument {
   const name = placeholder ?? key.replace(/[A-Z]/g, '-$&').toLowerCase()
   const argument = new Argument(fallback === undefined ? `<${name}>` : `[${name}]`, description)
   if (fallback !== undefined) argument.default(fallback)

@@ -15,6 +15,11 @@ import { formatOf, printResult } from './output.ts'
 
 const SCHEMES = ['https:', 'http:']
 
+const OPENERS: Readonly<Record<string, readonly string[]>> = {
+  darwin: ['open'],
+  win32: ['rundll32', 'url.dll,FileProtocolHandler'],
+}
+
 const { method: Methods } = ConsoleService
 
 const SIGN_IN = command('console', {
@@ -62,23 +67,13 @@ export function consoleCommand(io: Io): Command {
  */
 export async function openInBrowser(url: string, { env }: Pick<Io, 'env'>): Promise<boolean> {
   if (!URL.canParse(url) || !SCHEMES.includes(new URL(url).protocol)) return false
-  const [program, ...args] = opener(env)
-  if (program === undefined) return false
+  const hasScreen = env.DISPLAY !== undefined || env.WAYLAND_DISPLAY !== undefined
+  const [program = '', ...args] = OPENERS[platform()] ?? (hasScreen ? ['xdg-open'] : [])
+  if (program === '') return false
   const child = spawn(program, [...args, url], { env, stdio: 'ignore', detached: true })
   child.unref()
   return await once(child, 'spawn').then(
     () => true,
     () => false,
   )
-}
-
-function opener(env: Io['env']): readonly string[] {
-  switch (platform()) {
-    case 'darwin':
-      return ['open']
-    case 'win32':
-      return ['rundll32', 'url.dll,FileProtocolHandler']
-    default:
-      return env.DISPLAY === undefined && env.WAYLAND_DISPLAY === undefined ? [] : ['xdg-open']
-  }
 }

@@ -8,7 +8,7 @@ import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import type { Caller } from '../secret-files/contexts.ts'
 import { readCredentials } from '../secret-files/credentials-file.ts'
 import { type Api, openApiOf } from './api.ts'
-import { ask, confirm, readLine } from './confirm.ts'
+import { ask, confirm } from './confirm.ts'
 import { contextsOf } from './connection/target.ts'
 import { readTlsFiles, type TlsFiles, tlsFilesFrom } from './connection/tls-files.ts'
 import { requestToken, tokenEndpointOf } from './connection/token-request.ts'
@@ -75,10 +75,8 @@ async function asked(io: Io, { withToken, clientId }: LoginOptions): Promise<Cal
   }
 }
 
-/** Without a terminal the answer is the first line of standard input, and nothing is printed. */
 async function required(io: Io, what: string, isSecret: boolean): Promise<string> {
-  const answer = await (io.isTerminal ? ask(io, `${what}: `, isSecret) : readLine(io))
-  const text = answer?.trim() ?? ''
+  const text = (await ask(io, `${what}: `, isSecret))?.trim() ?? ''
   if (text !== '') return text
   throw new Error(
     `the ${what.charAt(0).toLowerCase()}${what.slice(1)} is missing: type it at a terminal, or give it on standard input`,

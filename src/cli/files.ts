@@ -4,8 +4,6 @@
 import { readFile } from 'node:fs/promises'
 import { isSecretJwk } from '../domain/keys/jwk-members.ts'
 
-export type Jwk = Readonly<Record<string, unknown>>
-
 /** @throws {Error} if the file cannot be read, with the error of the system as its cause. */
 export async function readTextFile(file: string): Promise<string> {
   return readFile(file, 'utf8').catch((cause: unknown) => {
@@ -26,26 +24,22 @@ export async function certificatesFrom(file: string | false | undefined): Promis
   return file === false ? '' : await readCertificates(file)
 }
 
-/** The JSON object in a file. Undefined: there is none. @throws {Error} if it is a private JWK, or a JWK set with one. */
-export async function readJwks(file: string, what = 'public keys'): Promise<Jwk | undefined> {
-  const document = objectIn(await readTextFile(file))
-  if ([document, ...keysIn(document)].some((key) => key !== undefined && isSecretJwk(key)))
-    throw privateKeyIn(file, what)
-  return document
+/** Text with a JWK or a JWK set. @throws {Error} if the file has neither, or a private key. @param what The file should have only this. */
+export async function readJwks(file: string, what = 'public keys'): Promise<string> {
+  const text = await readTextFile(file)
+  const keys = keysIn(text)
+  if (keys.length === 0) throw new Error(`${file} is neither a JWK nor a JWK set (RFC 7517)`)
+  if (keys.some(isSecretJwk)) throw privateKeyIn(file, what)
+  return text
 }
 
-/** The keys of a JWK set; empty for something else. */
-export function keysIn(document: Jwk | undefined): readonly Jwk[] {
-  const { keys } = document ?? {}
-  return Array.isArray(keys) ? keys.map((key) => ({ ...key })) : []
-}
-
-export function objectIn(text: string): Jwk | undefined {
+/** The object in a text and, if it is a JWK set, its keys. */
+function keysIn(text: string): readonly Readonly<Record<string, unknown>>[] {
   try {
-    const document: unknown = JSON.parse(text)
-    return typeof document === 'object' && document !== null ? { ...document } : undefined
+    const document = JSON.parse(text)
+    return [document, ...(Array.isArray(document.keys) ? document.keys : [])].map((key) => ({ ...key }))
   } catch {
-    return undefined
+    return []
   }
 }
 

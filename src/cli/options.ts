@@ -24,6 +24,15 @@ export function option(flags: string, description: string): TypedOption<unknown>
   return new TypedOption(flags, description)
 }
 
+/** An option with one of these values, which may be left out. */
+export function choice<const Value extends string>(
+  flags: string,
+  description: string,
+  values: readonly Value[],
+): TypedOption<Value | undefined> {
+  return option<Value | undefined>(flags, description).choices(values)
+}
+
 export function flag(name: string, description: string): TypedOption<true | undefined> {
   return new TypedOption(name, description)
 }

@@ -2,28 +2,12 @@
  * Credentials of the first administrator that an operator has made before the instance: for platforms where files of a server do not
  * outlive it, and where secrets come from outside.
  */
-import { randomUUID } from 'node:crypto'
-import { isClientSecret, newClientSecret } from '../crypto/secrets.ts'
-import { type ClientId, formatClientId, splitClientId } from '../domain/identities/client-id.ts'
-import { type Credentials, readCredentials } from './credentials-file.ts'
+import { isClientSecret } from '../crypto/secrets.ts'
+import { type ClientId, splitClientId } from '../domain/identities/client-id.ts'
+import { readCredentials } from './credentials-file.ts'
 
 export interface InitialAdministrator extends ClientId {
   readonly clientSecret: string
-}
-
-/** New credentials, which work once an instance is initialised with them. */
-export function newInitialCredentials(options: {
-  readonly baseUrl: string
-  readonly tokenEndpoint: string
-  readonly projectName: string
-}): Credentials {
-  const { baseUrl, tokenEndpoint, projectName } = options
-  return {
-    base_url: baseUrl,
-    token_endpoint: tokenEndpoint,
-    client_id: formatClientId({ userId: randomUUID(), projectName }),
-    client_secret: newClientSecret(),
-  }
 }
 
 /**

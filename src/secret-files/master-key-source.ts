@@ -3,25 +3,22 @@
  *
  * A generated key is beside the database: handy for one machine, no protection against a reader of both.
  */
-import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { type Config, MASTER_KEY_FILE } from '../config/config.ts'
 import { generateMasterKey, type MasterKeys, parseMasterKeys } from '../crypto/master-keys.ts'
 import { messageOf } from '../domain/errors.ts'
 import type { Log } from '../domain/ports/runtime.ts'
 import { replaceDurably } from './durable-file.ts'
+import { KEPT_CHARACTERS, runProgram } from './run-program.ts'
 
-/** What a command has until it is killed: time in milliseconds, and bytes of output. */
-const COMMAND = { timeout: 30_000, maxBuffer: 64 * 1024, killSignal: 'SIGKILL' } as const
+/** When a command is killed, in milliseconds. */
+const TIMEOUT = 30_000
 const MAX_LOGGED_CHARACTERS = 4096
 
 /** Anything like a key in standard error, such as the trace of a shell: base64 or base64url. */
 const LIKE_A_KEY = /[\w+/-]{43,}={0,2}/g
-
-const run = promisify(execFile)
 
 interface LoadOptions {
   /** Whether a missing key may be generated. A new key opens nothing that another one sealed. */
@@ -99,36 +96,13 @@ function from(place: string, read: (options: LoadOptions) => Promise<string>): M
   }
 }
 
-/** Runs a program without a shell. Its standard error goes to the log; its standard output reaches neither an error nor the log. */
-async function outputOf([program = '', ...args]: readonly string[], log: Log, signal?: AbortSignal): Promise<string> {
-  const running = run(program, args, { ...COMMAND, signal })
-  running.child.stdin?.end()
-  const {
-    stdout,
-    stderr = '',
-    problem,
-  } = await running.then(
-    (said) => ({ ...said, problem: undefined }),
-    // The error itself quotes the output.
-    (error: CommandError) => ({ stdout: '', stderr: error.stderr, problem: problemOf(error) }),
-  )
+/** The standard error of the command goes to the log; its standard output reaches neither an error nor the log. */
+async function outputOf(argv: readonly string[], log: Log, signal?: AbortSignal): Promise<string> {
+  const { stdout, stderr, problem } = await runProgram(argv, { timeout: TIMEOUT, signal })
   const said = stderr.trim().replaceAll(LIKE_A_KEY, '***').slice(0, MAX_LOGGED_CHARACTERS)
   if (said !== '') log.warn({ stderr: said }, 'the command for the master keys wrote to its standard error')
   signal?.throwIfAborted()
-  if (problem !== undefined) throw new Error(problem)
+  if (problem !== undefined) throw new Error(`it ${problem}`)
+  if (stdout.length > KEPT_CHARACTERS) throw new Error(`it printed more than ${KEPT_CHARACTERS} characters`)
   return stdout
-}
-
-interface CommandError extends Error {
-  readonly code?: number | string
-  readonly signal?: NodeJS.Signals | null
-  readonly killed?: boolean
-  /** Undefined: the program could not be run. */
-  readonly stderr?: string
-}
-
-function problemOf({ code, signal, killed, message, stderr }: CommandError): string {
-  if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return `it printed more than ${COMMAND.maxBuffer} bytes`
-  if (typeof code === 'string' || stderr === undefined) return message
-  return killed === true ? 'it took too long' : `it ended with ${signal ?? `exit code ${code}`}`
 }

@@ -7,7 +7,6 @@ import { create, type JsonObject, toJson } from '@bufbuild/protobuf'
 import { Command } from 'commander'
 import { ApplyConfigurationResponseSchema, ConfigService } from '../../../gen/iam/config/v2/config_service_pb.js'
 import { printable } from '../../domain/printable.ts'
-import { rewording } from '../api.ts'
 import { confirm } from '../confirm.ts'
 import { untilInterrupted } from '../exit.ts'
 import type { Io } from '../io.ts'
@@ -72,11 +71,7 @@ async function apply(
       'it is not known whether the configuration was applied, all of it or nothing: "keyturn plan" shows what is left'
     // The plan that was shown, and no other.
     const sent = { ...request, version: plan.version, reason: options.reason ?? '' }
-    response = await rewording(api.call(ConfigService.method.applyConfiguration, sent), (reason) =>
-      reason === 'CONFIGURATION_CHANGED'
-        ? 'the instance was changed after the plan was made, and nothing was applied: run the command again, which makes a new plan'
-        : undefined,
-    )
+    response = await api.call(ConfigService.method.applyConfiguration, sent)
     const { version } = response
     progress.describe = () => `the configuration was applied (version ${version})${secrets.describe()}`
     // Before secrets are handed over, which takes longer, and may fail.

@@ -17,7 +17,7 @@ const ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
   [/ALTNAME_INVALID/, 'its certificate is for other names: use one of them, or put this one into it'],
   [/WRONG_VERSION_NUMBER|PACKET_LENGTH|HTTP_REQUEST/, 'it speaks HTTP without TLS: its address begins with http://'],
   [
-    /_ALERT_|ECONNRESET/,
+    /_ALERT_| alert |ECONNRESET/,
     'it closed the connection: if it admits only clients with a certificate, give a valid one that an authority of its ' +
       'KEYTURN_TLS_CLIENT_CA_FILE has signed, with --client-cert and --client-key; otherwise, is the scheme of the address right?',
   ],
@@ -27,9 +27,10 @@ const ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
 
 /** The error for a connection that failed. */
 export function connectionFailure(error: unknown, url: string): ConnectionError {
-  const code = connectionCode(error) ?? ''
-  const [, advice] = ADVICE.find(([codes]) => codes.test(code)) ?? []
-  const what = `cannot reach ${url}${code === '' ? '' : ` (${code})`}`
+  const { code, message } = connectionError(error) ?? { code: undefined, message: '' }
+  // An error of TLS while something is written has its reason in its message only.
+  const [, advice] = ADVICE.find(([codes]) => codes.test(`${code} ${message}`)) ?? []
+  const what = `cannot reach ${url}${code === undefined ? '' : ` (${code})`}`
   return new ConnectionError(`${what}: ${advice ?? 'is the server running? "keyturn serve" starts it'}`, {
     cause: error,
   })
@@ -37,16 +38,15 @@ export function connectionFailure(error: unknown, url: string): ConnectionError 
 
 /** The code of the first error of a chain of causes that has one. Undefined: the connection did not fail. */
 export function connectionCode(error: unknown): string | undefined {
-  for (let link = error, depth = 0; link instanceof Error && depth < 5; link = link.cause, depth += 1) {
-    // Of a signal; its code is a number.
-    if (link instanceof DOMException && link.name === 'TimeoutError') return 'ETIMEDOUT'
-    if ('code' in link && typeof link.code === 'string') return openSslCode(link) ?? link.code
-  }
-  return undefined
+  return connectionError(error)?.code
 }
 
-/** An error of TLS while something is written has its reason in its message only. The code is the one it has otherwise. */
-function openSslCode({ message }: Error): string | undefined {
-  const [, reason] = /EPROTO .*:SSL routines:[^:]*:([a-z0-9 ]+)/.exec(message) ?? []
-  return reason === undefined ? undefined : `ERR_SSL_${reason.toUpperCase().replaceAll(' ', '_')}`
+function connectionError(error: unknown): { readonly code: string; readonly message: string } | undefined {
+  for (let link = error, depth = 0; link instanceof Error && depth < 5; link = link.cause, depth += 1) {
+    const { message } = link
+    // Of a signal; its code is a number.
+    if (link instanceof DOMException && link.name === 'TimeoutError') return { code: 'ETIMEDOUT', message }
+    if ('code' in link && typeof link.code === 'string') return { code: link.code, message }
+  }
+  return undefined
 }

@@ -9,7 +9,7 @@ import { call, group, list, namedFields } from '../commands.ts'
 import { USER } from '../identities/references.ts'
 import { option } from '../options.ts'
 import { checkCommand } from './check-command.ts'
-import { ISSUER, ISSUER_OPTIONS, keysFrom, saysHowToFetch } from './issuer-options.ts'
+import { ISSUER, ISSUER_OPTIONS, keysFrom } from './issuer-options.ts'
 
 interface Claim {
   readonly pointer: string
@@ -106,11 +106,11 @@ const ISSUERS = group('issuers', 'The issuers whose JWTs are believed.', [
         'say what to change: a source of its keys, --issuer-ca, --max-staleness, --algorithms or --max-lifetime',
       )
     },
-    async send(request, { issuerId }, { api, options, texts }) {
+    async send(request, { issuerId }, { api, texts }) {
       const updated = await api.call(Issuers.updateTrustedIssuer, request)
       const { fetchDate, failure } = updated.trustedIssuer?.fetchedKeys ?? {}
-      // Of another source: whether they can be fetched is seen at once.
-      if (failure === '' && fetchDate === undefined && saysHowToFetch(options))
+      // Of another source: whether they can be is seen at once.
+      if (failure === '' && fetchDate === undefined)
         await refreshed(api, issuerId, `${texts.issuerId} is updated, and its keys`)
       return updated
     },

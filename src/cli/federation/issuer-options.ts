@@ -54,16 +54,6 @@ export const ISSUER_OPTIONS = {
 
 type IssuerOptions = Chosen<typeof ISSUER_OPTIONS>
 
-export function saysHowToFetch({
-  discovery,
-  jwksUrl,
-  spiffeBundleUrl,
-  issuerCa,
-  maxStaleness,
-}: IssuerOptions): boolean {
-  return [discovery, jwksUrl, spiffeBundleUrl, issuerCa, maxStaleness].some((value) => value !== undefined)
-}
-
 /**
  * The keys that the options say; undefined if they say nothing.
  *
@@ -87,14 +77,8 @@ export async function keysFrom(
 }
 
 async function sourceFrom({ keys, discovery, jwksUrl, spiffeBundleUrl }: IssuerOptions) {
-  if (keys !== undefined) return { case: 'jwks', value: await readKeys(keys) } as const
+  if (keys !== undefined) return { case: 'jwks', value: await readJwks(keys) } as const
   if (jwksUrl !== undefined) return { case: 'jwksUrl', value: jwksUrl } as const
   if (spiffeBundleUrl !== undefined) return { case: 'spiffeBundleUrl', value: spiffeBundleUrl } as const
   return discovery === undefined ? undefined : ({ case: 'discovery', value: create(OpenIdDiscoverySchema) } as const)
-}
-
-async function readKeys(file: string): Promise<string> {
-  const document = await readJwks(file)
-  if (Array.isArray(document?.keys)) return JSON.stringify(document)
-  throw new Error(`${file} is no JWK set (RFC 7517): it must be JSON with "keys"`)
 }

@@ -8,12 +8,10 @@ import { type Timestamp, timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { CertificateMatch } from '../../../gen/iam/user/v2/client_certificate_pb.js'
 import { ClientCertificateService } from '../../../gen/iam/user/v2/client_certificate_service_pb.js'
 import { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
-import { publicMembersOf } from '../../domain/keys/jwk-members.ts'
 import { call, group, list } from '../commands.ts'
-import { type Jwk, keysIn, readCertificates, readJwks } from '../files.ts'
+import { readCertificates, readJwks } from '../files.ts'
 import { alternatives, type Chosen, expirationFrom, expiresOption, option, UsageError } from '../options.ts'
 import { endpointsOf, fileTarget, generateInto } from '../secret-targets.ts'
-import { formatMoment } from '../times.ts'
 import { USER } from './references.ts'
 
 const { method: Methods } = ServiceUserService
@@ -61,7 +59,11 @@ export const userKeysCommand = group('keys', 'Public keys of a user, for private
     description: 'Add a public key. The private key stays where it is.',
     takes: {
       userId: USER,
-      publicJwk: { placeholder: 'file', description: 'a public key as a JWK, or a JWK set', resolve: readPublicJwk },
+      publicJwk: {
+        placeholder: 'file',
+        description: 'a public key as a JWK, or a JWK set',
+        resolve: (file: string) => readJwks(file, 'public key'),
+      },
     },
     options: { expires: expiresOption() },
     request: (key, { options }) => ({ ...key, ...expirationFrom(options) }),
@@ -99,22 +101,7 @@ export const userTokensCommand = group('tokens', "Personal access tokens of a us
   }),
 ])
 
-/** The public members of the JWK or JWK set in a file, as JSON. @throws {Error} if the file has neither, or a private key. */
-async function readPublicJwk(file: string): Promise<string> {
-  const document = await readJwks(file, 'public key')
-  const set = keysIn(document)
-  if (set.length > 0 && set.every(isJwk)) return JSON.stringify({ keys: set.map(publicMembersOf) })
-  if (document !== undefined && isJwk(document)) return JSON.stringify(publicMembersOf(document))
-  throw new Error(`${file} is neither a JWK nor a JWK set (RFC 7517): it must be JSON with a "kty"`)
-}
-
-function isJwk({ kty }: Jwk): boolean {
-  return typeof kty === 'string'
-}
-
 type Match = CertificateMatch['match']
-
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/
 
 const MATCH_OPTIONS = alternatives({
   file: option('--file <pem>', 'the certificate itself, which nothing needs to trust; it ends with its validity'),
@@ -151,17 +138,14 @@ export const userCertificatesCommand = group(
     }),
     call('remove', Certificates.removeClientCertificate, {
       description: 'Remove a client certificate. The user no longer authenticates with it.',
-      takes: {
-        userId: USER,
-        certificateId: { description: 'id of the client certificate' },
-      },
+      takes: { userId: USER, certificateId: {} },
       question: ({ certificateId }) =>
         `Remove the client certificate ${certificateId}? The user no longer authenticates with it.`,
     }),
   ],
 )
 
-/** What a certificate must match, and its end if it is the certificate itself. */
+/** What a certificate must match, and its end if it is the certificate itself: the first one in the file, which is that of the client. */
 async function matchOf({
   file = '',
   subject,
@@ -171,23 +155,11 @@ async function matchOf({
   if (subject !== undefined) return { match: { case: 'subjectDn', value: subject } }
   if (dns !== undefined) return { match: { case: 'sanDns', value: dns } }
   if (uri !== undefined) return { match: { case: 'sanUri', value: uri } }
-  const { raw, validToDate } = await readCertificate(file)
-  const expirationDate = timestampFromDate(validToDate)
-  return { match: { case: 'thumbprint', value: hash('sha256', raw, 'base64url') }, expirationDate }
-}
-
-/** The first certificate in a PEM file, which is that of the client. @throws {Error} if there is none, or it has expired. */
-async function readCertificate(file: string): Promise<X509Certificate> {
-  const text = await readCertificates(file, 'certificate')
-  const certificate = parse(CERTIFICATE.exec(text)?.[0] ?? '', file)
-  if (certificate.validToDate.getTime() >= Date.now()) return certificate
-  const end = formatMoment(timestampFromDate(certificate.validToDate))
-  throw new Error(`the certificate in ${file} expired at ${end}: nothing was sent`)
-}
-
-function parse(pem: string, file: string): X509Certificate {
+  const pem = await readCertificates(file, 'certificate')
   try {
-    return new X509Certificate(pem)
+    const { raw, validToDate } = new X509Certificate(pem)
+    const match: Match = { case: 'thumbprint', value: hash('sha256', raw, 'base64url') }
+    return { match, expirationDate: timestampFromDate(validToDate) }
   } catch (cause) {
     throw new Error(`${file} has no certificate in PEM`, { cause })
   }

@@ -1,8 +1,7 @@
 /**
- * References to resources in arguments: by name or id, and a user by its id, its client ID or `name@project`.
+ * References to resources in arguments: by name or id, and a user by its id, its client ID, its name or `name@project`.
  */
 import type { DescMessage, DescMethodUnary, MessageShape } from '@bufbuild/protobuf'
-import { InvalidArgumentError } from 'commander'
 import { ProjectService } from '../../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
 import { isUuid } from '../../domain/identifiers.ts'
@@ -42,42 +41,20 @@ export const PROJECT = named('project', [ProjectService.method.listProjects, 'pr
 
 export const USER = {
   placeholder: 'user',
-  description: 'user id, client ID or name@project',
-  check: userIn,
-  resolve: (text: string, api: Api) => resolveUser(api, userIn(text)),
+  description: 'user id, client ID, name or name@project',
+  resolve: resolveUser,
 } satisfies Parameter
 
-type UserReference =
-  | { readonly kind: 'id'; readonly userId: string }
-  | { readonly kind: 'name'; readonly name: string; readonly project?: string }
-
-/** @throws {InvalidArgumentError} for a text that names no user. */
-function userIn(text: string): UserReference {
-  const reference = parseUser(text)
-  if (reference !== undefined) return reference
-  throw new InvalidArgumentError(
-    'Name a user by its user id, its client ID or name@project; "keyturn users list" prints them.',
-  )
-}
-
-/** Undefined for a text that names no user. The project in a client ID is ignored: it may have been renamed. */
-export function parseUser(text: string): UserReference | undefined {
-  const userId = isUuid(text.toLowerCase()) ? text.toLowerCase() : splitClientId(text)?.userId
-  if (userId !== undefined) return { kind: 'id', userId }
-  // The name of a project has no @, that of a user may have some.
-  const at = text.lastIndexOf('@')
-  const [name, project] = [text.slice(0, Math.max(at, 0)), text.slice(at + 1)]
-  return name === '' || project === '' ? undefined : { kind: 'name', name, project }
-}
-
 /**
- * The id of a user.
+ * The id of a user. The project in a client ID is ignored: it may have been renamed.
  *
  * @throws {Error} if no user has the name, or several have. An id is not checked: the call that uses it refuses an unknown one.
  */
-export async function resolveUser(api: Api, reference: UserReference): Promise<string> {
-  if (reference.kind === 'id') return reference.userId
-  const { name, project } = reference
+export async function resolveUser(text: string, api: Api): Promise<string> {
+  const userId = isUuid(text.toLowerCase()) ? text.toLowerCase() : splitClientId(text)?.userId
+  if (userId !== undefined) return userId
+  // The name of a project has no @, that of a user may have some.
+  const [, name = text, project] = /^(.+)@([^@]+)$/s.exec(text) ?? []
   const projectId = project === undefined ? '' : await PROJECT.resolve(project, api)
   const request = { projectId, search: name }
   const found = await api.all(ServiceUserService.method.listServiceUsers, 'serviceUsers', request)

@@ -6,17 +6,15 @@ import { WebKeyState } from '../../../gen/iam/webkey/v2/web_key_pb.js'
 import { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { earlyActivationWarning } from '../../domain/keys/publication.ts'
 import { call, type Declaration, group, list, namedFields } from '../commands.ts'
-import { type Chosen, durationOption, flag, option, UsageError, wholeNumber } from '../options.ts'
+import { type Chosen, choice, durationOption, flag, option, UsageError, wholeNumber } from '../options.ts'
 import { printWarnings } from '../output.ts'
 import { formatMoment } from '../times.ts'
-import { algorithmQuestion, assertOptionsOfKind, KIND_OPTIONS, KINDS, type Kind, keyKindOf } from './key-kind.ts'
+import { algorithmQuestion, assertOptionsOfKind, configOf, KIND_OPTIONS, KINDS } from './key-kind.ts'
 import { rotateCommand } from './keys-rotate-command.ts'
 
 const STATES_WITH_REVOKED = [WebKeyState.INITIAL, WebKeyState.ACTIVE, WebKeyState.INACTIVE, WebKeyState.REVOKED]
 
 const { method: Methods } = WebKeyService
-
-type Switch = 'on' | 'off' | undefined
 
 const SHOW_POLICY = call('show', Methods.getRotationPolicy, {
   description: 'Print the rotation policy.',
@@ -24,14 +22,14 @@ const SHOW_POLICY = call('show', Methods.getRotationPolicy, {
 })
 
 const POLICY_OPTIONS = {
-  rotation: option<Switch>('--rotation <switch>', 'whether keys rotate by themselves').choices(['on', 'off']),
-  kind: option<Kind | undefined>('--kind <kind>', 'kind of key, with the options below').choices(KINDS),
+  rotation: choice('--rotation <switch>', 'whether keys rotate by themselves', ['on', 'off']),
+  kind: choice('--kind <kind>', 'kind of key, with the options below', KINDS),
   ...KIND_OPTIONS,
   interval: durationOption('--interval', 'how long a key signs'),
   publishAhead: durationOption('--publish-ahead', 'how long before it signs a key is published'),
   retention: durationOption('--retention', 'how long after it has signed a key is published'),
   rollbackWindow: durationOption('--rollback-window', 'how long after it has signed a key can be activated again'),
-  standby: option<Switch>('--standby <switch>', 'whether the next key is always published').choices(['on', 'off']),
+  standby: choice('--standby <switch>', 'whether the next key is always published', ['on', 'off']),
 }
 
 const SET_POLICY = call('set', Methods.updateRotationPolicy, {
@@ -54,7 +52,7 @@ function policyFrom(options: Chosen<typeof POLICY_OPTIONS>) {
   const time = (seconds: bigint | undefined) => (seconds === undefined ? undefined : { seconds })
   return namedFields({
     enabled: rotation && rotation === 'on',
-    config: kind && keyKindOf(kind, options).config,
+    config: kind && configOf(kind, options),
     rotationInterval: time(interval),
     publishAhead: time(publishAhead),
     retention: time(retention),
@@ -84,7 +82,7 @@ export const keysCommand = group('keys', '', [
     takes: { kind: { description: 'kind of key', choices: KINDS, fallback: 'rsa' } },
     options: KIND_OPTIONS,
     check: (options, { kind }) => assertOptionsOfKind(kind, options),
-    request: ({ kind }, { options }) => ({ config: keyKindOf(kind, options).config }),
+    request: ({ kind }, { options }) => ({ config: configOf(kind, options) }),
     question: ({ kind }, { api, options }) => algorithmQuestion(api, kind, options),
     text: ({ webKey }) => `created ${webKey?.keyId} (${webKey?.algorithm}), initial`,
   }),

@@ -1,10 +1,12 @@
 /**
  * Commands for the operator of a server, which call no server: they check its configuration, make its secrets, and work on its database.
  */
+import { randomUUID } from 'node:crypto'
 import { Argument, Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import type { SealedKey } from '../../domain/keys/sealed-keys.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
+import type { Credentials } from '../../secret-files/credentials-file.ts'
 import type { masterKeyStatus, rotateMasterKeys } from '../../server/maintenance/reseal.ts'
 import type { Io } from '../io.ts'
 import { parseUrl } from '../options.ts'
@@ -48,20 +50,25 @@ export function initialCredentialsCommand(io: Io): Command {
   return new Command('initial-credentials')
     .argument('<base-url>', 'base URL of the servers that will be started with them')
     .action(async (text: string) => {
-      const [{ OAUTH_PATHS }, { newInitialCredentials }] = await Promise.all([
+      const [{ OAUTH_PATHS }, { newClientSecret }, { formatClientId }] = await Promise.all([
         import('../../oauth/requests/endpoints.ts'),
-        import('../../secret-files/initial-credentials.ts'),
+        import('../../crypto/secrets.ts'),
+        import('../../domain/identities/client-id.ts'),
       ])
       const baseUrl = configFrom({ env: {} }, { baseUrl: text }).baseUrl ?? text
-      const tokenEndpoint = baseUrl + OAUTH_PATHS.token
-      const credentials = newInitialCredentials({ baseUrl, tokenEndpoint, projectName: PROJECT_NAME })
+      const credentials: Credentials = {
+        base_url: baseUrl,
+        token_endpoint: baseUrl + OAUTH_PATHS.token,
+        client_id: formatClientId({ userId: randomUUID(), projectName: PROJECT_NAME }),
+        client_secret: newClientSecret(),
+      }
       io.stdout.write(`${JSON.stringify(credentials, null, 2)}\n`)
     })
 }
 
 /** Brings the schema of the database up to date without starting a server. */
 export function migrateCommand(io: Io): Command {
-  return databaseCommand(withSettingFlags(new Command('migrate'), DATABASE), io, async ({ config, log, signal }) => {
+  return databaseCommand(new Command('migrate'), io, async ({ config, log, signal }) => {
     const { migrateDatabase } = await import('../../server/database.ts')
     const applied = await migrateDatabase(config, log, signal)
     return applied.length === 0 ? 'The schema is up to date.' : `Applied: ${applied.join(', ')}.`
@@ -70,8 +77,7 @@ export function migrateCommand(io: Io): Command {
 
 /** Restores access for the operator when the secret of every owner is lost. */
 export function recoverCommand(io: Io): Command {
-  const recover = withSettingFlags(new Command('recover'), [...DATABASE, ...CREDENTIALS])
-  return databaseCommand(recover, io, async ({ config, log, signal }) => {
+  return databaseCommand(withSettingFlags(new Command('recover'), CREDENTIALS), io, async ({ config, log, signal }) => {
     const { recoverOwner } = await import('../../server/maintenance/recover.ts')
     const { clientId, change } = await recoverOwner(config, log, signal)
     return [
@@ -85,7 +91,7 @@ export function recoverCommand(io: Io): Command {
 export function issuerCommand(io: Io): Command {
   const issuer = new Command('issuer')
   const show = issuer.command('show').description(`Print the issuer. ${DIRECTLY}`)
-  databaseCommand(withSettingFlags(show, DATABASE), io, async ({ config, log }) => {
+  databaseCommand(show, io, async ({ config, log }) => {
     const { storedIssuer } = await import('../../server/maintenance/issuer.ts')
     return (await storedIssuer(config, log)) ?? 'None is stored: the next server that starts stores its base URL.'
   })
@@ -93,7 +99,7 @@ export function issuerCommand(io: Io): Command {
     .command('change')
     .addArgument(new Argument('<url>', 'the new base URL').argParser(parseUrl))
     .description(`Make another base URL the issuer. ${DIRECTLY} Servers must be started again with it.`)
-  databaseCommand(withSettingFlags(change, DATABASE), io, async ({ config, log }, url = '') => {
+  databaseCommand(change, io, async ({ config, log }, url = '') => {
     const next = config.baseUrl ?? url
     const { replaceIssuer } = await import('../../server/maintenance/issuer.ts')
     const before = await replaceIssuer(config, next, log)
@@ -122,7 +128,7 @@ export function masterKeyCommand(io: Io): Command {
     .description(
       `Seal every private key, and the integrity key, under the first master key, while servers serve. ${WITH_SETTINGS}`,
     )
-  databaseCommand(withSettingFlags(rotate, DATABASE), io, async ({ config, log, signal }) => {
+  databaseCommand(rotate, io, async ({ config, log, signal }) => {
     const { rotateMasterKeys } = await import('../../server/maintenance/reseal.ts')
     const rotated = await rotateMasterKeys(config, log, signal)
     const { stillInUse, masterKeyId } = rotated
@@ -137,7 +143,7 @@ export function masterKeyCommand(io: Io): Command {
   const status = masterKey
     .command('status')
     .description(`Show which master key seals how many keys: private ones, and the integrity key. ${WITH_SETTINGS}`)
-  databaseCommand(withSettingFlags(status, DATABASE), io, async ({ config, log, signal }) => {
+  databaseCommand(status, io, async ({ config, log, signal }) => {
     const { masterKeyStatus } = await import('../../server/maintenance/reseal.ts')
     return describeStatus(await masterKeyStatus(config, log, signal)).join('\n')
   })
@@ -153,7 +159,7 @@ interface Given {
 
 /** Makes a command work directly on the database, and print what comes of it. @param work Gets the argument of the command, a base URL. */
 function databaseCommand(command: Command, io: Io, work: (given: Given, baseUrl?: string) => Promise<string>): Command {
-  return command.action(async () => {
+  return withSettingFlags(command, DATABASE).action(async () => {
     const [baseUrl] = command.processedArgs as [string?]
     const config = configFrom(io, { ...command.opts(), ...(baseUrl === undefined ? {} : { baseUrl }) })
     // Imported here, as the server is by each command: commands that call the API start twice as fast without either.

@@ -68,7 +68,7 @@ describe('master keys from a command', () => {
     ],
     ['prints nothing', '', /there is no master key/],
     ['prints something else', `console.log('${secret}')`, /master key 1 is malformed/],
-    ['prints too much', `process.stdout.write('${masterKey},'.repeat(5000))`, /printed more than 65536 bytes$/],
+    ['prints too much', `process.stdout.write('${masterKey},'.repeat(9000))`, /printed more than 262144 characters$/],
   ])('are refused if the command %s, with no word of its output', async (_, source, reason) => {
     const path = await script('fails.js', source)
     const { log, loading } = read(path)
