@@ -25,23 +25,20 @@ export async function ask(io: Io, question: string, isSecret = false): Promise<s
   const { stdin, stderr, isTerminal } = io
   if (stdin === undefined) return undefined
   // Loaded here, not above: most commands ask nothing.
-  const { createInterface } = await import('node:readline/promises')
+  const { createInterface } = await import('node:readline')
   const silence = new Writable({ write: (_chunk, _encoding, done) => done() })
   const isSilent = isSecret || !isTerminal
   // With `terminal` it reads key by key, and shows only what it writes itself.
-  const terminal = createInterface({
-    input: stdin,
-    output: isSilent ? silence : stderr,
-    ...(isTerminal && isSecret ? { terminal: true } : {}),
+  const keys = isSecret && isTerminal ? { terminal: true } : {}
+  const terminal = createInterface({ input: stdin, output: isSilent ? silence : stderr, prompt: question, ...keys })
+  const answered = new Promise<string | undefined>((resolve) => {
+    terminal.once('line', resolve).once('close', () => resolve(undefined))
   })
-  const ended = new Promise<undefined>((resolve) => terminal.once('close', () => resolve(undefined)))
-  const answered = terminal.question(isSecret ? '' : question)
+  terminal.prompt()
   // Only now: the terminal itself shows what is typed before the interface has it, and what is typed before is no answer.
   if (isSecret && isTerminal) stderr.write(question)
-  try {
-    return await Promise.race([answered, ended])
-  } finally {
-    terminal.close()
-    if (isSecret && isTerminal) stderr.write('\n')
-  }
+  const answer = await answered
+  terminal.close()
+  if (isSecret && isTerminal) stderr.write('\n')
+  return answer
 }

@@ -5,12 +5,12 @@ import { resolve } from 'node:path'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { Argument, Command } from 'commander'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
-import type { Caller } from '../secret-files/contexts.ts'
+import type { Caller, TlsFiles } from '../secret-files/contexts.ts'
 import { readCredentials } from '../secret-files/credentials-file.ts'
 import { type Api, openApiOf } from './api.ts'
 import { ask, confirm } from './confirm.ts'
 import { contextsOf } from './connection/target.ts'
-import { readTlsFiles, type TlsFiles, tlsFilesFrom } from './connection/tls-files.ts'
+import { readTlsFiles, tlsFilesFrom } from './connection/tls-files.ts'
 import { requestToken, tokenEndpointOf } from './connection/token-request.ts'
 import type { Io } from './io.ts'
 import { flag, option, parseUrl, UsageError, withTlsOptions, type YesOption, yesOption } from './options.ts'
@@ -59,7 +59,8 @@ export function loginCommand(io: Io): Command {
       const target = { ...login, token_endpoint, tls }
       if ('client_id' in target) await requestToken(target, 'openid')
       else await assertTokenWorks(await openApiOf(target))
-      await contexts.use(name, { ...login, token_endpoint, ...absolute(files) })
+      const absolute = Object.entries(files).map(([file, path]) => [file, path && resolve(path)])
+      await contexts.use(name, { ...login, token_endpoint, ...Object.fromEntries(absolute) })
       const who = 'client_id' in target ? target.client_id : 'a personal access token'
       io.stdout.write(`logged in to ${base_url} with ${who}; the context ${name} is in use\n`)
     })
@@ -88,15 +89,6 @@ async function assertTokenWorks(api: Api): Promise<void> {
   await api.call(WebKeyService.method.listWebKeys, {}).catch((error: unknown) => {
     if (!(error instanceof ConnectError) || error.code !== Code.PermissionDenied) throw error
   })
-}
-
-/** As a context has them. */
-function absolute({ ca, clientCert, clientKey }: TlsFiles) {
-  return {
-    ...(ca === undefined ? {} : { ca_file: resolve(ca) }),
-    ...(clientCert === undefined ? {} : { client_cert_file: resolve(clientCert) }),
-    ...(clientKey === undefined ? {} : { client_key_file: resolve(clientKey) }),
-  }
 }
 
 /** The host, and the port if it is not that of the scheme. */

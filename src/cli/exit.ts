@@ -3,7 +3,6 @@
  */
 import { constants } from 'node:os'
 import type { Io } from './io.ts'
-import type { StopSignal } from './server/signals.ts'
 
 /** Refused or failed. */
 export const FAILED = 1
@@ -18,23 +17,14 @@ export const INTERRUPTED = 128
 export class EndWith extends Error {
   readonly exitCode: number
 
-  constructor(exitCode: number) {
-    super()
+  constructor(exitCode: number, message = '') {
+    super(message)
     this.exitCode = exitCode
   }
 }
 
-/** Thrown by a command that was interrupted. Its work is not stopped: the process has to end. */
-export class Interruption extends Error {
-  /** 130 for Ctrl-C. */
-  readonly exitCode: number
-
-  /** @param known What the command has done, as far as it knows. */
-  constructor(signal: StopSignal, known: string) {
-    super(`interrupted by ${signal}: ${known}`)
-    this.exitCode = INTERRUPTED + constants.signals[signal]
-  }
-}
+/** Thrown by a command that was interrupted, with 130 for Ctrl-C. Its work is not stopped: the process has to end. */
+export class Interruption extends EndWith {}
 
 /** What a command does until it is interrupted, which aborts its signal. @throws {Interruption} with what is `known` then. */
 export async function untilInterrupted(
@@ -45,7 +35,7 @@ export async function untilInterrupted(
   const stopping = new AbortController()
   const interruption = interrupted?.().then((signal) => {
     stopping.abort()
-    throw new Interruption(signal, known())
+    throw new Interruption(INTERRUPTED + constants.signals[signal], `interrupted by ${signal}: ${known()}`)
   })
   await Promise.race([work(stopping.signal), ...(interruption === undefined ? [] : [interruption])])
 }

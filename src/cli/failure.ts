@@ -10,7 +10,7 @@ import { printable } from '../domain/printable.ts'
 import { infoOf } from './api.ts'
 import { ConnectionError } from './connection/connection-failure.ts'
 import { TokenRefusal } from './connection/token-request.ts'
-import { FAILED, Interruption, WRONG_USAGE } from './exit.ts'
+import { EndWith, FAILED, Interruption, WRONG_USAGE } from './exit.ts'
 
 export interface Failure {
   readonly message: string
@@ -27,7 +27,7 @@ export interface Failure {
 
 /** The exit code of a command that ended with this error: of the first one, if its cleanup failed too. */
 export function exitCodeOf(error: unknown): number {
-  if (error instanceof Interruption) return error.exitCode
+  if (error instanceof EndWith) return error.exitCode
   return firstOf(error) instanceof ConfigError ? WRONG_USAGE : FAILED
 }
 

@@ -46,7 +46,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     await program.parseAsync(keyIdsAsOperands(argv), { from: 'user' })
     return 0
   } catch (error) {
-    if (error instanceof EndWith) return error.exitCode
+    if (error instanceof EndWith && error.message === '') return error.exitCode
     if (error instanceof CommanderError) {
       // Asking for help is not a mistake, forgetting a command is.
       if (error.exitCode === 0) return 0

@@ -8,8 +8,12 @@ import { messageOf } from '../domain/errors.ts'
 import { isUrl, textMembers } from './credentials-file.ts'
 import { replaceDurably } from './durable-file.ts'
 
-/** The members of a context that name files. */
-const FILES = ['ca_file', 'client_cert_file', 'client_key_file'] as const
+/** Files for TLS. In a context they are absolute: certificates are renewed in place. */
+export interface TlsFiles {
+  readonly ca?: string | undefined
+  readonly clientCert?: string | undefined
+  readonly clientKey?: string | undefined
+}
 
 export type Context = Server & Caller
 
@@ -17,13 +21,9 @@ export type Caller =
   | { readonly client_id: string; readonly client_secret: string }
   | { readonly personal_access_token: string }
 
-export interface Server {
+export interface Server extends TlsFiles {
   readonly base_url: string
   readonly token_endpoint: string
-  /** Files, by their absolute paths: certificates are renewed in place. */
-  readonly ca_file?: string
-  readonly client_cert_file?: string
-  readonly client_key_file?: string
 }
 
 interface Stored {
@@ -106,8 +106,8 @@ function parse(text: string): Stored | undefined {
 function contextOf(value: unknown): Context {
   const { base_url, token_endpoint, client_id, client_secret, personal_access_token, ...others } = textMembers(value)
   if (!isUrl(base_url) || !isUrl(token_endpoint)) throw new Error('no server')
-  const files = Object.fromEntries(FILES.flatMap((name) => (others[name] === undefined ? [] : [[name, others[name]]])))
-  const server = { base_url, token_endpoint, ...files }
+  const { ca, clientCert, clientKey } = others
+  const server = { base_url, token_endpoint, ca, clientCert, clientKey }
   if (client_id && client_secret) return { ...server, client_id, client_secret }
   if (personal_access_token) return { ...server, personal_access_token }
   throw new Error('no credentials')

@@ -4,10 +4,10 @@
  */
 import { parseBaseUrl } from '../../config/base-url.ts'
 import { clientVariable, credentialsFileFrom, namesCredentials, userConfigFolder } from '../../config/environment.ts'
-import { type Caller, Contexts, type Server } from '../../secret-files/contexts.ts'
+import { type Caller, Contexts, type Server, type TlsFiles } from '../../secret-files/contexts.ts'
 import { readCredentials } from '../../secret-files/credentials-file.ts'
 import type { Io } from '../io.ts'
-import { readTlsFiles, type TlsFiles, type TlsOptions, tlsFilesFrom } from './tls-files.ts'
+import { readTlsFiles, type TlsOptions, tlsFilesFrom } from './tls-files.ts'
 
 export interface ConnectionOptions extends TlsFiles {
   readonly credentials?: string | undefined

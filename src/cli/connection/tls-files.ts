@@ -5,14 +5,8 @@ import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 import { clientVariable } from '../../config/environment.ts'
-import type { Server } from '../../secret-files/contexts.ts'
+import type { TlsFiles } from '../../secret-files/contexts.ts'
 import type { Io } from '../io.ts'
-
-export interface TlsFiles {
-  readonly ca?: string | undefined
-  readonly clientCert?: string | undefined
-  readonly clientKey?: string | undefined
-}
 
 export interface TlsOptions {
   readonly ca?: string
@@ -21,16 +15,15 @@ export interface TlsOptions {
 }
 
 /** The TLS files that options name, or variables, or a context. A pair is not mixed from several sources. */
-export function tlsFilesFrom({ env }: Pick<Io, 'env'>, options: TlsFiles, context: Partial<Server> = {}): TlsFiles {
+export function tlsFilesFrom({ env }: Pick<Io, 'env'>, options: TlsFiles, context: TlsFiles = {}): TlsFiles {
   const named = {
     ca: clientVariable(env, 'KEYTURN_CA_FILE'),
     clientCert: clientVariable(env, 'KEYTURN_CLIENT_CERT_FILE'),
     clientKey: clientVariable(env, 'KEYTURN_CLIENT_KEY_FILE'),
   }
-  const { ca_file: ca, client_cert_file: clientCert, client_key_file: clientKey } = context
-  const sources = [options, named, { ca, clientCert, clientKey }]
+  const sources = [options, named, context]
   const pair = sources.find((source) => source.clientCert !== undefined || source.clientKey !== undefined)
-  return { ca: options.ca ?? named.ca ?? ca, clientCert: pair?.clientCert, clientKey: pair?.clientKey }
+  return { ca: options.ca ?? named.ca ?? context.ca, clientCert: pair?.clientCert, clientKey: pair?.clientKey }
 }
 
 /**

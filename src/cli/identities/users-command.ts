@@ -2,13 +2,15 @@
  * `keyturn users`: service users, what they may do, and the groups for their keys, certificates and tokens. Their client secrets are
  * `keyturn secrets`.
  */
-import type { MessageInitShape } from '@bufbuild/protobuf'
+import { type DescMethodUnary, type MessageInitShape, toJson } from '@bufbuild/protobuf'
+import { InvalidArgumentError } from 'commander'
+import { InstanceRole } from '../../../gen/iam/user/v2/service_user_pb.js'
 import { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
-import { call, type Declaration, group, list, type Parameter } from '../commands.ts'
-import { option } from '../options.ts'
+import { call, command, type Declaration, group, list, type Parameter } from '../commands.ts'
+import { alternatives, enumNames, option, UsageError } from '../options.ts'
+import { formatMessage, printResult } from '../output.ts'
 import { parseDuration } from '../times.ts'
 import { userCertificatesCommand, userKeysCommand, userTokensCommand } from './credentials-commands.ts'
-import { grantCommand, revokeCommand } from './grants-command.ts'
 import { PROJECT, USER } from './references.ts'
 
 const { method: Methods } = ServiceUserService
@@ -31,6 +33,63 @@ function setting(name: string, field: string, { description, value, change }: Se
     request: ({ userId, value: chosen }) => ({ userId, ...change(chosen), updateMask: { paths: [field] } }),
     text: 'fields',
   })
+}
+
+interface RoleOfProject {
+  readonly project: string
+  readonly role: string
+}
+
+const GRANT = changeCommand('grant', 'Grant a user a role or scope. Granting one that it has changes nothing.')
+
+const REVOKE = changeCommand('revoke', 'Take a role or scope away from a user. Tokens that it has keep it.')
+
+function changeCommand(direction: 'grant' | 'revoke', description: string): Declaration {
+  const isGrant = direction === 'grant'
+  return command(direction, {
+    description,
+    takes: { userId: USER },
+    options: alternatives({
+      role: option<RoleOfProject | undefined>('--role <project:role>', 'a role of any project').argParser(parseRole),
+      scope: option('--scope <scope>', "a custom scope of the user's project"),
+      instanceRole: option<keyof typeof InstanceRole | undefined>(
+        '--instance-role <role>',
+        'a role over the instance',
+      ).choices(enumNames(InstanceRole)),
+    }),
+    check({ role, scope, instanceRole }) {
+      if ((role ?? scope ?? instanceRole) === undefined)
+        throw new UsageError(`say what to ${direction}: --role, --scope or --instance-role`)
+    },
+    async run({ userId }, { io, api, options }) {
+      const { role, scope = '', instanceRole } = options
+      const change = async (method: DescMethodUnary, fields: object) => {
+        const response = await api.call(method, { userId, ...fields })
+        await printResult(io, options, toJson(method.output, response), () => formatMessage(method.output, response))
+      }
+      if (role !== undefined) {
+        const projectId = await PROJECT.resolve(role.project, api)
+        return await change(isGrant ? Methods.grantProjectRole : Methods.revokeProjectRole, {
+          projectId,
+          role: role.role,
+        })
+      }
+      if (instanceRole === undefined) return await change(isGrant ? Methods.grantScope : Methods.revokeScope, { scope })
+      // The API sets all instance roles at once, so the others are read first. Concurrent changes may undo each other.
+      const { serviceUser } = await api.call(Methods.getServiceUser, { userId })
+      const wanted = InstanceRole[instanceRole]
+      const others = (serviceUser?.instanceRoles ?? []).filter((other) => other !== wanted)
+      await change(Methods.setInstanceRoles, { instanceRoles: isGrant ? [...others, wanted] : others })
+    },
+  })
+}
+
+/** A project's name or id has no colon, a role may have some. */
+function parseRole(text: string): RoleOfProject {
+  const [, project, role] = /^([^:]+):(.+)$/s.exec(text) ?? []
+  if (project === undefined || role === undefined)
+    throw new InvalidArgumentError('Write the project, a colon and the role.')
+  return { project, role }
 }
 
 export const usersCommand = group('users', '', [
@@ -126,8 +185,8 @@ export const usersCommand = group('users', '', [
     value: ON_OFF,
     change: (position) => ({ certificateBoundTokens: position === 'on' }),
   }),
-  grantCommand,
-  revokeCommand,
+  GRANT,
+  REVOKE,
   userKeysCommand,
   userCertificatesCommand,
   userTokensCommand,

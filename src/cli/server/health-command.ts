@@ -3,9 +3,10 @@
  */
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
+import type { TlsFiles } from '../../secret-files/contexts.ts'
 import { connectionCode } from '../connection/connection-failure.ts'
 import { type HttpAnswer, requestJson } from '../connection/http-request.ts'
-import { readTlsFiles, type TlsFiles, type TlsOptions, tlsFilesFrom } from '../connection/tls-files.ts'
+import { readTlsFiles, type TlsOptions, tlsFilesFrom } from '../connection/tls-files.ts'
 import type { Io } from '../io.ts'
 import { wholeNumber, withClientCertificate } from '../options.ts'
 import { configFrom, withSettingFlags } from './setting-flags.ts'

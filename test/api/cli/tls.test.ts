@@ -56,9 +56,9 @@ describe('a server that admits only clients with a certificate', () => {
     expect((await runKeyturnInProcess(['keys', 'list'], { HOME: home })).stderr).toBe('')
     expect(JSON.parse(await readFile(join(home, '.config/keyturn/contexts.json'), 'utf8')).contexts.mtls).toMatchObject(
       {
-        ca_file: CA,
-        client_cert_file: file('client.cert'),
-        client_key_file: file('client.key'),
+        ca: CA,
+        clientCert: file('client.cert'),
+        clientKey: file('client.key'),
       },
     )
   })
