@@ -11,7 +11,7 @@ export const KEPT_CHARACTERS = 262_144
 
 interface RunOptions {
   readonly input?: string
-  readonly env?: Readonly<Record<string, string | undefined>>
+  readonly env?: NodeJS.ProcessEnv
   /** When it is killed, in milliseconds. */
   readonly timeout: number
   /** Kills it. */
@@ -27,10 +27,10 @@ export interface Ended {
 
 export async function runProgram(
   [program = '', ...args]: readonly string[],
-  { input = '', env = process.env, timeout, signal }: RunOptions,
+  { input = '', ...options }: RunOptions,
 ): Promise<Ended> {
   const said = { stdout: '', stderr: '' }
-  const child = spawn(program, args, { env: { ...env }, timeout, killSignal: 'SIGKILL', signal })
+  const child = spawn(program, args, { ...options, killSignal: 'SIGKILL' })
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {
       if (said[name].length <= KEPT_CHARACTERS) said[name] += text
