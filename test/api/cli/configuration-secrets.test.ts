@@ -1,8 +1,16 @@
+import { once } from 'node:events'
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../../src/crypto/master-keys.ts'
-import { requestToken, runKeyturnInProcess, startKeyturnInProcess } from '../../support/keyturn.ts'
+import { eventually } from '../../support/eventually.ts'
+import {
+  collect,
+  requestToken,
+  runKeyturnInProcess,
+  spawnKeyturn,
+  startKeyturnInProcess,
+} from '../../support/keyturn.ts'
 import { newPostgresDatabase } from '../../support/new-database.ts'
 import { type Ended, openTerminal, type Terminal } from '../../support/terminal.ts'
 import { writeProgram } from '../../support/write-program.ts'
@@ -157,5 +165,24 @@ describe('a user that has a secret already', () => {
     const used = await run('plan', '-f', path)
     expect(used).toMatchObject({ code: 0, stdout: expect.stringMatching(/^no difference|gets the label/), stderr: '' })
     expect(used.stdout).not.toContain('secret')
+  })
+})
+
+describe('an apply that is interrupted while it hands over', () => {
+  it('says what was applied, and for whom it is not known', async () => {
+    const program = writeProgram(bin, 'slow', 'cat > /dev/null; touch "$STORE/started"; exec sleep 5')
+    const path = await configuration(`command:${program}`)
+    const child = spawnKeyturn(['apply', '-f', path], { KEYTURN_DATA_DIR: terminal.server.dataDir, STORE: folder })
+    const output = collect(child)
+    await eventually(() => stat(join(folder, 'started')))
+    child.kill('SIGINT')
+    const [code] = await once(child, 'exit')
+    expect(code).toBe(130)
+    expect(output.stderr).toMatch(
+      new RegExp(
+        `interrupted by SIGINT: the configuration was applied \\(version \\d+\\); client secrets not known whether handed over: ` +
+          `${user}@shop\\. Apply it again for those that are missing`,
+      ),
+    )
   })
 })

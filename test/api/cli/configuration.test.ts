@@ -1,7 +1,10 @@
+import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { startFront } from '../../support/holding-front.ts'
 import { runKeyturnInProcess } from '../../support/keyturn.ts'
 import { openTerminal, refuses, rejects, type Terminal } from '../../support/terminal.ts'
 
@@ -194,26 +197,26 @@ describe('confirming', () => {
 describe('a change after the plan was made', () => {
   it('is not overwritten, and the command says so', async () => {
     const path = await file('raced.yaml', `${SHOP}${user('raced')}`)
-    const front = await startFront(terminal.server.listenUrl)
-    const credentials = await file(
-      'front.json',
-      JSON.stringify({ ...(await terminal.server.admin()), base_url: front.baseUrl }),
-    )
-    const planned = front.hold({ method: 'PlanConfiguration', when: 'after' })
-    const applying = run('apply', '--credentials', credentials, '-f', path)
-    await planned
-    await terminal.lines('projects', 'create', 'meanwhile')
-    front.release()
-    expect(await applying).toMatchObject({
+    const front = createServer(async (incoming, outgoing) => {
+      const { authorization = '', 'content-type': type = '' } = incoming.headers
+      const sent = { method: 'POST', headers: { authorization, 'content-type': type }, body: await buffer(incoming) }
+      const response = await fetch(`${terminal.server.listenUrl}${incoming.url}`, sent)
+      if (incoming.url?.endsWith('/PlanConfiguration')) await terminal.lines('projects', 'create', 'meanwhile')
+      outgoing.writeHead(response.status, { 'content-type': 'application/json' })
+      outgoing.end(Buffer.from(await response.arrayBuffer()))
+    })
+    await once(front.listen(0, '127.0.0.1'), 'listening')
+    const base_url = `http://127.0.0.1:${(front.address() as AddressInfo).port}`
+    const credentials = await file('front.json', JSON.stringify({ ...(await terminal.server.admin()), base_url }))
+    expect(await run('apply', '--credentials', credentials, '-f', path)).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(
         /^keyturn: the plan was made on version .*: plan again \(CONFIGURATION_CHANGED\)\n$/,
       ),
     })
-    expect(await terminal.lines('users', 'list', '--project', 'shop')).not.toContainEqual(
-      expect.stringContaining('raced'),
-    )
-    await front.close()
+    expect(await stdoutOf('plan', '-f', path)).toContain('+ service user raced@shop')
+    front.closeAllConnections()
+    front.close()
   })
 })
 

@@ -6,7 +6,9 @@ import type {
   Configuration,
   ProjectConfiguration,
   ServiceUserConfiguration,
+  TrustedIssuerConfiguration,
 } from '../../../../src/domain/configuration/configuration.ts'
+import type { IssuerKeys } from '../../../../src/domain/federation/trusted-issuer.ts'
 import type { UserKey } from '../../../../src/domain/identities/credential.ts'
 import { ASSERTION_ALGORITHMS } from '../../../../src/domain/keys/assertion-algorithm.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
@@ -14,6 +16,7 @@ import { NOW } from './planned-instance.ts'
 
 const LATER = new Date(NOW.getTime() + 86_400_000)
 const ISSUERS = ['https://ci.example.com', 'https://cluster.example.com', 'spiffe://example.org']
+const BUNDLE = ['spiffe_bundle_url', 'https://spire.example.org'] as const
 const PROJECTS = ['shop', 'bank', 'mill']
 
 const expiry = fc.constantFrom(null, LATER)
@@ -80,6 +83,22 @@ function user(projects: readonly ProjectConfiguration[], name: string): fc.Arbit
   )
 }
 
+const trustedIssuer = (issuer: string): fc.Arbitrary<TrustedIssuerConfiguration> =>
+  fc.record({
+    issuer: fc.constant(issuer),
+    algorithms: fc.subarray([...ASSERTION_ALGORITHMS].slice(0, 3)),
+    maxLifetimeSeconds: fc.constantFrom(0, 600),
+    keys: fc.oneof(
+      fc.subarray(['a', 'b'], { minLength: 1 }).map((all) => {
+        return { kind: 'given' as const, keys: all.map((x) => ({ kty: 'OKP' as const, crv: 'Ed25519' as const, x })) }
+      }),
+      fc.constantFrom(60_000, 90_000).map((maxStalenessSeconds): IssuerKeys => {
+        const [kind, url] = issuer.startsWith('spiffe') ? BUNDLE : (['discovery', null] as const)
+        return { kind: 'fetched', source: { kind, url, caCertificates: null, maxStalenessSeconds } }
+      }),
+    ),
+  })
+
 /** A configuration with one project at least, and all trusted issuers. */
 export const configurations: fc.Arbitrary<Configuration> = fc
   .subarray(PROJECTS, { minLength: 1 })
@@ -90,38 +109,7 @@ export const configurations: fc.Arbitrary<Configuration> = fc
       serviceUsers: fc
         .subarray(['one', 'two', 'three'])
         .chain((names) => fc.tuple(...names.map((name) => user(projects, name)))),
-      trustedIssuers: fc.tuple(
-        ...ISSUERS.map((issuer) =>
-          fc.record({
-            issuer: fc.constant(issuer),
-            algorithms: fc.subarray([...ASSERTION_ALGORITHMS].slice(0, 3)),
-            maxLifetimeSeconds: fc.constantFrom(0, 600),
-            keys: fc.oneof(
-              fc
-                .uniqueArray(publicKey, {
-                  minLength: 1,
-                  maxLength: 2,
-                  selector: ({ publicJwk }) => JSON.stringify(publicJwk),
-                })
-                .map((keys) => ({
-                  kind: 'given' as const,
-                  keys: keys.map(({ publicJwk }) => publicJwk),
-                })),
-              fc.constantFrom(60_000, 90_000).map((maxStalenessSeconds) => ({
-                kind: 'fetched' as const,
-                source: issuer.startsWith('spiffe')
-                  ? {
-                      kind: 'spiffe_bundle_url' as const,
-                      url: 'https://spire.example.org',
-                      caCertificates: null,
-                      maxStalenessSeconds,
-                    }
-                  : { kind: 'discovery' as const, url: null, caCertificates: null, maxStalenessSeconds },
-              })),
-            ),
-          }),
-        ),
-      ),
+      trustedIssuers: fc.tuple(...ISSUERS.map(trustedIssuer)),
       rotationPolicy: fc.constantFrom(null, DEFAULT_ROTATION_POLICY, { ...DEFAULT_ROTATION_POLICY, enabled: false }),
     }),
   )
