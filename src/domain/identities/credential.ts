@@ -160,10 +160,12 @@ export function addCredential(user: ServiceUser, credential: UserCredential, clo
     throw new DomainError('client_certificate_invalid', `the client certificate cannot be used: ${reason}`)
   }
   const live = others.filter((other) => isLive(other, clock)).length
-  const max = kind === 'client_secret' ? MAX_SECRETS : MAX_LIVE
+  const isSecret = kind === 'client_secret'
+  const max = isSecret ? MAX_SECRETS : MAX_LIVE
   if (live >= MAX_LIVE || others.length >= max) {
-    const limit = `a user has at most ${MAX_LIVE} ${KINDS[kind].many} that work, and ${max} in all: remove one first`
-    throw new DomainError(`${kind}_limit_reached`, limit)
+    const limit = `a user has at most ${MAX_LIVE} ${KINDS[kind].many} that work, and ${max} in all`
+    const help = isSecret ? 'deactivate or delete one first' : 'remove one first'
+    throw new DomainError(`${kind}_limit_reached`, `${limit}: ${help}`)
   }
   return { ...user, credentials: [...kept, credential] }
 }

@@ -64,8 +64,8 @@ export const DEFAULT_ROTATION_POLICY: RotationPolicy = {
 /**
  * Refuses a policy that would break a verifier, that contradicts itself, or that needs more keys than allowed.
  *
- * @param before The policy that it replaces. What stays or switches rotation off is not refused for what the settings of the replicas forbid: they may
- * have changed since.
+ * @param before The policy that it replaces. What the settings of the replicas forbid is not checked of unchanged fields, because the settings may have
+ * changed since, and rotation must always be possible to switch off. Everything is checked when rotation is switched on.
  * @throws {DomainError} `rotation_policy_invalid`, with the name of the setting as metadata `field`.
  */
 export function assertPolicy(policy: RotationPolicy, limits: RotationLimits, before?: RotationPolicy): void {
@@ -74,21 +74,27 @@ export function assertPolicy(policy: RotationPolicy, limits: RotationLimits, bef
   assertWholeSeconds('publish_ahead', publishAheadSeconds)
   assertWholeSeconds('retention', retentionSeconds)
   assertWholeSeconds('rollback_window', rollbackWindowSeconds)
-  if (policy === before || (before?.enabled === true && !policy.enabled)) return
+  const isWhole = before === undefined || (policy.enabled && !before.enabled)
+  const changes = (...fields: readonly (keyof RotationPolicy)[]): boolean =>
+    isWhole || fields.some((field) => policy[field] !== before[field])
   const { jwksMaxAgeSeconds, tokenLifetimeSeconds } = limits
-  assertAtLeast('publish_ahead', publishAheadSeconds, {
-    least: jwksMaxAgeSeconds,
-    why: 'the cache time of the key set (KEYTURN_JWKS_MAX_AGE): verifiers must know a key before it signs',
-  })
-  assertAtLeast('retention', retentionSeconds, {
-    least: tokenLifetimeSeconds + jwksMaxAgeSeconds,
-    why: 'KEYTURN_TOKEN_LIFETIME and KEYTURN_JWKS_MAX_AGE together: every token of a key must verify until it expires',
-  })
-  assertAtLeast('rotation_interval', rotationIntervalSeconds, {
-    least: Math.max(1, publishAheadSeconds),
-    why: 'publish_ahead: otherwise a key would be published before its predecessor signs',
-  })
-  assertKeysFit(policy, limits)
+  if (changes('publishAheadSeconds'))
+    assertAtLeast('publish_ahead', publishAheadSeconds, {
+      least: jwksMaxAgeSeconds,
+      why: 'the cache time of the key set (KEYTURN_JWKS_MAX_AGE): verifiers must know a key before it signs',
+    })
+  if (changes('retentionSeconds'))
+    assertAtLeast('retention', retentionSeconds, {
+      least: tokenLifetimeSeconds + jwksMaxAgeSeconds,
+      why: 'KEYTURN_TOKEN_LIFETIME and KEYTURN_JWKS_MAX_AGE together: every token of a key must verify until it expires',
+    })
+  if (changes('rotationIntervalSeconds', 'publishAheadSeconds'))
+    assertAtLeast('rotation_interval', rotationIntervalSeconds, {
+      least: Math.max(1, publishAheadSeconds),
+      why: 'publish_ahead: otherwise a key would be published before its predecessor signs',
+    })
+  if (changes('rotationIntervalSeconds', 'publishAheadSeconds', 'retentionSeconds', 'keepStandby'))
+    assertKeysFit(policy, limits)
 }
 
 /** The policy with some settings changed: the same object if that makes no difference. */

@@ -138,15 +138,18 @@ describe('a change of a rotation policy', () => {
   const limits = { ...LIMITS, tokenLifetimeSeconds: 10 * DAY, maxWebKeys: 3 }
   const change = (changes: Partial<RotationPolicy>) => assertPolicy({ ...before, ...changes }, limits, before)
 
-  it('is not refused for new settings of the replicas if it changes nothing, or switches rotation off', () => {
-    assertPolicy(before, limits, before)
+  it('is not refused for what it leaves alone, such as when rotation is switched off', () => {
+    expect(() => assertPolicy(before, limits)).toThrow(expect.objectContaining({ metadata: { field: 'retention' } }))
     change({ enabled: false })
+    change({ rollbackWindowSeconds: 5 })
+    change({ config: { kind: 'ed25519' } })
   })
 
-  it('is refused for them otherwise, and for what is no time in any case', () => {
+  it('is refused for what it changes, and for everything if rotation is switched on', () => {
     const refused = (field: string) => expect.objectContaining({ metadata: { field } })
-    expect(() => change({ rollbackWindowSeconds: 5 })).toThrow(refused('retention'))
-    expect(() => change({ enabled: false, retentionSeconds: -1 })).toThrow(refused('retention'))
+    expect(() => change({ enabled: false, retentionSeconds: 10 * DAY })).toThrow(refused('retention'))
+    expect(() => change({ publishAheadSeconds: 4 * DAY })).toThrow(refused('rotation_interval'))
+    expect(() => change({ keepStandby: false })).toThrow(refused('rotation_interval'))
     const off = { ...before, enabled: false }
     expect(() => assertPolicy(before, limits, off)).toThrow(refused('retention'))
   })
