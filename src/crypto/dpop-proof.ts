@@ -1,20 +1,16 @@
 /**
  * Verifies the signature and the form of DPoP proofs (RFC 9449 §4.3). What a proof is about is compared elsewhere
- * (`domain/identities/dpop.ts`).
+ * (`domain/identities/token-binding.ts`).
  *
  * Not that of oidc-provider, which goes by the clock of the machine and is not there for the API (decision 29).
  */
 import { type CompactJWSHeaderParameters, errors, type JWTPayload, jwtVerify } from 'jose'
 import { isCompactJws } from '../domain/compact-jws.ts'
 import { DomainError } from '../domain/errors.ts'
-import {
-  CLOCK_TOLERANCE_SECONDS,
-  DPOP_ALGORITHMS,
-  type DpopProof,
-  invalidProof,
-} from '../domain/identities/token-binding.ts'
+import { DPOP_ALGORITHMS, type DpopProof, invalidProof } from '../domain/identities/token-binding.ts'
 import type { PublicJwk } from '../domain/keys/key-algorithm.ts'
 import type { DpopProofVerifier } from '../domain/ports/verification.ts'
+import { CLOCK_TOLERANCE_SECONDS } from '../domain/time.ts'
 import { thumbprint } from './public-key-macs.ts'
 import { parsePublicJwk } from './user-key.ts'
 

@@ -12,12 +12,10 @@ import type {
   FederatedAssertionType,
   FederatedVerification,
 } from '../domain/ports/federation.ts'
+import { CLOCK_TOLERANCE_SECONDS } from '../domain/time.ts'
 
 /** Bounds the work before a JWT is parsed. Those of clusters and CI systems have 1 to 3 KB. */
 const MAX_LENGTH = 16 * 1024
-
-/** The tolerated clock skew of an issuer, in seconds. An expired JWT is refused at once. */
-const CLOCK_TOLERANCE_SECONDS = 60
 
 /**
  * Values of `typ` in lower case (RFC 8725 §3.11): none, that of any JWT, those of JWT-SVIDs and assertions, and that of access tokens,

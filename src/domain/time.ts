@@ -3,6 +3,12 @@
 /** How far the clocks of replicas may be from that of the database, in seconds: a replica whose clock is further from it is not ready. */
 export const MAX_CLOCK_OFFSET_SECONDS = 30
 
+/**
+ * How far the clock of another party may be off, in seconds: of a client, a trusted issuer, or an OpenID provider. FAPI 2.0 Security Profile
+ * §5.3.2.1 allows 10 to 60.
+ */
+export const CLOCK_TOLERANCE_SECONDS = 60
+
 /** Time as a process measures it. */
 export interface Clock {
   /** Milliseconds of a clock that never jumps. */

@@ -15,7 +15,7 @@ import { liveCredentials, type UserKey } from '../domain/identities/credential.t
 import { ASSERTION_ALGORITHMS } from '../domain/keys/assertion-algorithm.ts'
 import type { CredentialUses } from '../domain/ports/records.ts'
 import type { Log, RequestContext } from '../domain/ports/runtime.ts'
-import { CLOCK_TOLERANCE_SECONDS } from './client-authentication/assertion-rules.ts'
+import { CLOCK_TOLERANCE_SECONDS } from '../domain/time.ts'
 import type { Proof } from './client-authentication/claimed-user.ts'
 import type { FoundClient } from './client-authentication/client-authentication.ts'
 import type { PresentedCredential } from './client-authentication/presented-credential.ts'

@@ -3,12 +3,10 @@ import * as client from 'openid-client'
 import type { Person } from '../domain/console/person.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { OpenIdProvider, SignInAttempt } from '../domain/ports/console.ts'
+import { CLOCK_TOLERANCE_SECONDS } from '../domain/time.ts'
 
 /** How long the provider may take for an answer, in seconds. */
 const TIMEOUT_SECONDS = 10
-
-/** How far the clocks of the provider and of this server may differ, in seconds. */
-const CLOCK_TOLERANCE_SECONDS = 60
 
 export interface OpenIdProviderOptions {
   readonly issuer: string

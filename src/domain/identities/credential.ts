@@ -4,6 +4,7 @@
  */
 import { DomainError } from '../errors.ts'
 import type { PublicJwk } from '../keys/key-algorithm.ts'
+import { after, CLOCK_TOLERANCE_SECONDS } from '../time.ts'
 import type { ServiceUser } from './service-user.ts'
 
 /** How many credentials of each kind of a user may work at a time. */
@@ -11,10 +12,7 @@ const MAX_LIVE = 10
 
 const MAX_SECRETS = 100
 
-const DAY = 86_400_000
-
-/** The tolerance for the clock of the caller who sets the expiry of a personal access token, in milliseconds. */
-const CLOCK_TOLERANCE = 60_000
+const DAY_SECONDS = 86_400
 
 /** The prefix of personal access tokens, by which secret scanners and people recognise a leaked one. Access tokens are JWTs. */
 export const PERSONAL_ACCESS_TOKEN_PREFIX = 'ktn_pat_'
@@ -189,7 +187,7 @@ export function assertTokenLifetime(
   expiresAt: Date,
   { clock, maxLifetimeDays }: { readonly clock: Date; readonly maxLifetimeDays: number },
 ): void {
-  if (expiresAt.getTime() - clock.getTime() <= maxLifetimeDays * DAY + CLOCK_TOLERANCE) return
+  if (expiresAt <= after(clock, maxLifetimeDays * DAY_SECONDS + CLOCK_TOLERANCE_SECONDS)) return
   const days = maxLifetimeDays === 1 ? '1 day' : `${maxLifetimeDays} days`
   throw new DomainError(
     'expiration_too_late',

@@ -3,6 +3,7 @@
  * them at most.
  */
 import { DomainError } from '../errors.ts'
+import { CLOCK_TOLERANCE_SECONDS } from '../time.ts'
 
 /** A binding, by the SHA-256 thumbprint of the key (`cnf.jkt`, RFC 9449 §6.1) or of the certificate (`cnf.x5t#S256`, RFC 8705 §3.1). */
 export interface TokenBinding {
@@ -45,12 +46,6 @@ export const DPOP_ALGORITHMS = [
   'PS384',
   'PS512',
 ] as const
-
-/**
- * How far the clock of a client may be off, in seconds: for `nbf` and `exp`, and for `iat` of a proof without a nonce (RFC 9449 §4.3 check 11).
- * FAPI 2.0 Security Profile §5.3.2.1 allows 10 to 60.
- */
-export const CLOCK_TOLERANCE_SECONDS = 60
 
 /** For how long a nonce is accepted at least and at most, from when it was first handed out, in seconds. */
 export const NONCE_SECONDS = { step: 60, steps: 5 } as const

@@ -5,12 +5,10 @@
  * These rules depend on neither keys nor users, so everybody may be told which one is broken, before the signature is verified.
  */
 import { isCompactJws } from '../../domain/compact-jws.ts'
+import { CLOCK_TOLERANCE_SECONDS } from '../../domain/time.ts'
 import { invalidClient } from '../requests/answers.ts'
 import { OAUTH_PATHS } from '../requests/endpoints.ts'
 import { unverifiedClaims, unverifiedHeader } from '../requests/form.ts'
-
-/** The tolerated clock skew of a client, in seconds, also of oidc-provider. */
-export const CLOCK_TOLERANCE_SECONDS = 60
 
 /** Values of `typ` in lower case. It may be missing: RFC 7523 defines no type; its update defines the second. */
 const TYPES: readonly unknown[] = ['jwt', 'client-authentication+jwt', undefined]

@@ -11,7 +11,7 @@ import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 
 /** How long used assertions are kept after they expire: the clocks of replicas and database may differ. */
-const CLOCK_TOLERANCE_SECONDS = 300
+const KEPT_EXPIRED_SECONDS = 300
 
 /** After each interval of uses a batch of expired ones is deleted: more than were added in the interval, which is as long as a batch. */
 const CLEANUP_INTERVAL = 100
@@ -31,7 +31,7 @@ interface WaitingUse {
 }
 
 export function createCredentialUses({ db }: Database): CredentialUses {
-  const expiredBefore = sql<Date>`clock_timestamp() - make_interval(secs => ${sql.lit(CLOCK_TOLERANCE_SECONDS)})`
+  const expiredBefore = sql<Date>`clock_timestamp() - make_interval(secs => ${sql.lit(KEPT_EXPIRED_SECONDS)})`
   const guarded = guardCommits({ db })
   const waiting: WaitingUse[] = []
   let running = 0
