@@ -5,9 +5,8 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { closed } from '../support/closed.ts'
-import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
-import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 
 const FIXTURES = join(import.meta.dirname, '../support/tls')
 
@@ -52,25 +51,6 @@ describe('TLS files', () => {
 })
 
 describe('the metrics address', () => {
-  it('serves requests by route, keys by state and the age of what is in memory', async () => {
-    const address = `127.0.0.1:${await freePort()}`
-    const server = await start({ KEYTURN_METRICS_LISTEN: address })
-    await requestToken(await server.admin())
-    await fetch(`${server.baseUrl}/made-up-by-a-client`)
-
-    // A request is counted when its response has closed.
-    const metrics = await eventually(async () => {
-      const text = await (await fetch(`http://${address}/metrics`)).text()
-      expect(text).toMatch(/^keyturn_request_duration_seconds_count\{route="\/oauth\/v2\/token",status="200".*\} 1$/m)
-      expect(text).toMatch(/^keyturn_request_duration_seconds_count\{route="other",status="404".*\} 1$/m)
-      return text
-    })
-    expect(metrics).toMatch(/^keyturn_web_keys\{state="active".*\} 1$/m)
-    expect(metrics).toMatch(/^keyturn_replica_version\S* 1$/m)
-    expect(metrics).toMatch(/^keyturn_replica_staleness_seconds\S* [\d.]+$/m)
-    expect(metrics).not.toContain('made-up')
-  })
-
   it('that is taken costs the metrics and not the service', async () => {
     const address = `127.0.0.1:${await freePort()}`
     await start({ KEYTURN_METRICS_LISTEN: address })

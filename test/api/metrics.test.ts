@@ -52,6 +52,14 @@ async function post(form: Record<string, string>, headers: Record<string, string
 }
 
 describe('the metrics of a server', () => {
+  it('name no path that a client has made up', async () => {
+    await fetch(`${server.listenUrl}/made-up-by-a-client`)
+    await measured('keyturn_requests_in_flight')
+    const text = await (await fetch(`http://${address}/metrics`)).text()
+    expect(text).toMatch(/^keyturn_request_duration_seconds_count\{route="other",status="404".*\} 1$/m)
+    expect(text).not.toContain('made-up')
+  })
+
   it('count refused token requests by their OAuth error', async () => {
     const { client_id, client_secret } = admin
     await post({ grant_type: 'client_credentials', client_id, client_secret: 'wrong' })

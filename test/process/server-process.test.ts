@@ -4,24 +4,20 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
-import { json } from 'node:stream/consumers'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
 import { collect, type KeyturnProcess, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
 import { TLS_SETTINGS } from '../support/mtls-client.ts'
 import { newPostgresDatabase } from '../support/new-database.ts'
-import { askOnce, aToken, TestClients, tokenRequestTo, untilClosed } from '../support/stopping-server.ts'
+import { askOnce, tokenRequestTo } from '../support/stopping-server.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-const clients = new TestClients()
 let server: KeyturnProcess | undefined
 afterEach(async () => {
-  clients.close()
   await server?.kill()
   if (server !== undefined) await removeFolder(server.dataDir)
   server = undefined
@@ -33,20 +29,6 @@ async function start(env: Record<string, string> = {}): Promise<KeyturnProcess> 
 }
 
 describe('SIGTERM', () => {
-  it('lets a server answer the request that it has begun, then ends it with exit code 0', async () => {
-    const running = await start()
-    const request = await tokenRequestTo(running)
-    const begun = await clients.beginRequest(request)
-    const response = once(begun, 'response') as Promise<[IncomingMessage]>
-
-    const stopped = running.stop()
-    await untilClosed(running)
-    begun.end(request.form)
-    const [answer] = await response
-    expect({ status: answer.statusCode, body: await json(answer) }).toEqual({ status: 200, body: aToken })
-    expect(await stopped).toBe(0)
-  })
-
   it('ends a server with exit code 0 while PostgreSQL is away', async () => {
     const url = new URL(await newPostgresDatabase())
     const proxy = await startTcpProxy(Number(url.port))
