@@ -9,6 +9,7 @@ import { createCredentialUses } from '../../../src/storage/identities/credential
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
 import type { Database } from '../../../src/storage/postgres/database.ts'
+import { anEntry } from '../../support/audit-entry.ts'
 import { TEST_MACS } from '../../support/integrity.ts'
 import { seedProject, seedSecret, seedUser } from '../../support/seed.ts'
 
@@ -53,6 +54,13 @@ export function describeCredentialUses(current: () => Database): void {
         ]),
       )
       expect((await createInstanceReader(current(), TEST_MACS).status()).version).toBe(version)
+
+      // The change of a secret leaves a last use that was recorded after it was read.
+      await createIdentityStore(current(), TEST_MACS).changeUser(userId, anEntry('deactivate'), (user, { date }) => {
+        const credentials = user!.credentials.map((each) => ({ ...each, deactivatedAt: date, lastUsedAt: null }))
+        return { next: { ...user!, credentials }, result: null }
+      })
+      expect((await lastUses()).get(second.secretId)).toEqual(minute(6))
     })
 
     it('works for many replicas and many secrets at once', async () => {
