@@ -25,7 +25,7 @@ const FOREIGN_PROJECT = '7f1de9e9-7c63-4f0c-8bb3-333333333333'
 export const { clientSecrets: secrets } = TEST_INTEGRITY.secrets
 const [first, second, expired, deactivated] = [0, 1, 2, 3].map(() => secrets.generate())
 
-export { first, second }
+export { first }
 export const users = new Map<string, ServiceUser>()
 const [userKey, otherKey] = [await generateKeyPair('ES256'), await generateKeyPair('ES256')]
 const publicJwk = (await exportJWK(userKey.publicKey)) as PublicJwk
