@@ -2,7 +2,7 @@
  * Files that arguments and options name. A private key is not sent, not even to be refused.
  */
 import { readFile } from 'node:fs/promises'
-import { isSecretJwk } from '../domain/keys/jwk-members.ts'
+import { isSecretJwk, publicMembersOf } from '../domain/keys/jwk-members.ts'
 
 /** @throws {Error} if the file cannot be read, with the error of the system as its cause. */
 export async function readTextFile(file: string): Promise<string> {
@@ -24,22 +24,22 @@ export async function certificatesFrom(file: string | false | undefined): Promis
   return file === false ? '' : await readCertificates(file)
 }
 
-/** Text with a JWK or a JWK set. @throws {Error} if the file has neither, or a private key. @param what The file should have only this. */
+type Jwk = Readonly<Record<string, unknown>>
+
+/** The public members of a JWK or a JWK set, as JSON. @throws {Error} if the file has neither, or a private key. @param what The file should have only this. */
 export async function readJwks(file: string, what = 'public keys'): Promise<string> {
-  const text = await readTextFile(file)
-  const keys = keysIn(text)
-  if (keys.length === 0) throw new Error(`${file} is neither a JWK nor a JWK set (RFC 7517)`)
-  if (keys.some(isSecretJwk)) throw privateKeyIn(file, what)
-  return text
+  const document = objectIn(await readTextFile(file))
+  if (document === undefined) throw new Error(`${file} is neither a JWK nor a JWK set (RFC 7517)`)
+  const keys = Array.isArray(document.keys) ? document.keys.map((key): Jwk => ({ ...key })) : undefined
+  if ([document, ...(keys ?? [])].some(isSecretJwk)) throw privateKeyIn(file, what)
+  return JSON.stringify(keys === undefined ? publicMembersOf(document) : { keys: keys.map(publicMembersOf) })
 }
 
-/** The object in a text and, if it is a JWK set, its keys. */
-function keysIn(text: string): readonly Readonly<Record<string, unknown>>[] {
+function objectIn(text: string): Jwk | undefined {
   try {
-    const document = JSON.parse(text)
-    return [document, ...(Array.isArray(document.keys) ? document.keys : [])].map((key) => ({ ...key }))
+    return Object(JSON.parse(text))
   } catch {
-    return []
+    return undefined
   }
 }
 

@@ -27,7 +27,7 @@ async function publish(
   text: string,
   name: (draft: string, path: string) => Promise<void>,
 ): Promise<void> {
-  const draft = `${path}.new`
+  const draft = `${path}.keyturn-draft`
   await rm(draft, { force: true })
   try {
     const file = await open(draft, 'wx', 0o600)

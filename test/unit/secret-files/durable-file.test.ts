@@ -42,7 +42,7 @@ describe('creating a file durably', () => {
 })
 
 it('a draft of a process that was killed is replaced', async () => {
-  await writeFile(`${path}.new`, 'lost')
+  await writeFile(`${path}.keyturn-draft`, 'lost')
   await createDurably(path, 'secret')
   expect(await readFile(path, 'utf8')).toBe('secret')
   expect(await readdir(folder)).toEqual(['secret.json'])
