@@ -1,8 +1,6 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt'
 import { expect, it } from '@jest/globals'
 import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
-import { administrationOf } from '../support/administration.ts'
-import { signIn } from './browser.ts'
 import { describeConsole } from './console-tests.ts'
 
 const shortened = (keyId: string) => `${keyId.slice(0, 8)}…`
@@ -112,28 +110,6 @@ describeConsole('the keys in the console', (test) => {
     expect([policy?.rotationInterval, policy?.retention].map((length) => Number(length?.seconds) / 86_400)).toEqual([
       40, 21,
     ])
-  })
-})
-
-describeConsole('a leaked key in the console', (test) => {
-  it('is revoked only when that is confirmed, and another one signs', async () => {
-    const { webKeys } = await test.owner.keys.listWebKeys({})
-    const row = test.page.getByRole('row').filter({ hasText: shortened(webKeys[0]!.keyId) })
-    const dialog = test.page.getByRole('dialog')
-    await row.getByRole('button', { name: 'Revoke' }).click()
-    expect(await dialog.textContent()).toContain('every client needs a new token')
-    const button = dialog.getByRole('button', { name: 'Revoke for good' })
-    expect(await button.isDisabled()).toBe(true)
-    await dialog.getByLabel('This cannot be undone').check()
-    await button.click()
-    await row.waitFor({ state: 'detached' })
-    // The key has signed the token of this session too.
-    const user = await administrationOf(test.server)
-    const { page } = await signIn(test.browser, test.server, { user })
-    await page.getByLabel('Show revoked keys').check()
-    const revoked = page.getByRole('row').filter({ hasText: shortened(webKeys[0]!.keyId) })
-    await revoked.getByText('revoked', { exact: true }).waitFor()
-    expect(page.url()).toContain('revoked=shown')
   })
 })
 

@@ -1,8 +1,7 @@
 import { expect, it } from '@jest/globals'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { RsaBits } from '../../gen/iam/webkey/v2/web_key_pb.js'
-import { freePort } from '../support/free-port.ts'
-import { type Keyturn, requestToken } from '../support/keyturn.ts'
+import { requestToken } from '../support/keyturn.ts'
 import { describeConsole } from './console-tests.ts'
 
 /** Of another kind than the policy's: its length is another one. */
@@ -48,34 +47,4 @@ describeConsole(
   },
   // A key is known to verifiers after both together.
   { KEYTURN_JWKS_MAX_AGE: '1', KEYTURN_MAX_STALENESS: '5' },
-)
-
-let port = 0
-
-describeConsole(
-  'a session of the console',
-  (test) => {
-    let next: Keyturn | undefined
-
-    it('goes on when the server is started again', async () => {
-      const { page, instance, server } = test
-      await page.getByText('What happens next').waitFor()
-      await server.stop()
-      await page
-        .getByRole('alert')
-        .getByText(/What is shown is .* old/)
-        .waitFor()
-      next = await instance.startReplica({ KEYTURN_LISTEN: `127.0.0.1:${port}` })
-      // A load that failed says so beside the banner.
-      await page.getByRole('alert').first().waitFor({ state: 'detached' })
-      await page.reload()
-      await page.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
-      await page.getByText('What happens next').waitFor()
-      expect(next.listenUrl).toBe(server.listenUrl)
-    })
-  },
-  async () => {
-    port = await freePort()
-    return { KEYTURN_LISTEN: `127.0.0.1:${port}` }
-  },
 )

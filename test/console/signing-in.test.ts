@@ -1,54 +1,39 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import type { Browser } from 'playwright-core'
-import { type Administration, administrationOf } from '../support/administration.ts'
+import { expect, it } from '@jest/globals'
 import { newCode } from '../support/console-browser.ts'
 import { seedLink } from '../support/console-seed.ts'
-import { type Keyturn, startKeyturnInProcess } from '../support/keyturn.ts'
-import { describeUnless } from '../support/unless.ts'
-import { NO_BROWSER, openBrowser, openPage, signIn } from './browser.ts'
+import { openPage, signIn } from './browser.ts'
 import { describeConsole } from './console-tests.ts'
 
-describeUnless(NO_BROWSER)('signing in at the console', () => {
-  let server: Keyturn
-  let browser: Browser
-  let owner: Administration
-  beforeAll(async () => {
-    server = await startKeyturnInProcess()
-    owner = await administrationOf(server)
-    browser = await openBrowser()
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await server?.stop()
-  })
+describeConsole('signing in at the console', (test) => {
+  const signedIn = () => signIn(test.browser, test.server, { user: test.owner })
 
   it('says how to get a link to a browser that has no session', async () => {
-    const { page, faults, close } = await openPage(browser, server)
+    const { page, faults, close } = await openPage(test.browser, test.server)
     await page.getByText('npx keyturn console').waitFor()
     expect(faults).toEqual([])
     await close()
   })
 
   it('takes a link, and removes the code from the address', async () => {
-    const { page, faults, close } = await signIn(browser, server, { user: owner })
-    expect(page.url()).toBe(`${server.baseUrl}/console/`)
+    const { page, faults, close } = await signedIn()
+    expect(page.url()).toBe(`${test.server.baseUrl}/console/`)
     expect(await page.evaluate('document.cookie')).toBe('')
     expect(faults).toEqual([])
     await close()
   })
 
   it('refuses a link that was used in another browser', async () => {
-    const at = `#code=${await newCode(owner)}`
-    const first = await openPage(browser, server, { at })
+    const at = `#code=${await newCode(test.owner)}`
+    const first = await openPage(test.browser, test.server, { at })
     await first.page.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
-    const second = await openPage(browser, server, { at })
+    const second = await openPage(test.browser, test.server, { at })
     await second.page.getByText('npx keyturn console').waitFor()
     expect(await second.page.getByRole('status').textContent()).toMatch(/link/)
     await Promise.all([first.close(), second.close()])
   })
 
   it('signs out, so that the page cannot be loaded again', async () => {
-    const { page, close } = await signIn(browser, server, { user: owner })
+    const { page, close } = await signedIn()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByText('You have signed out.').waitFor()
     await page.reload()
@@ -57,7 +42,7 @@ describeUnless(NO_BROWSER)('signing in at the console', () => {
   })
 
   it('says that the session goes on if signing out failed, and tries again', async () => {
-    const { page, close } = await signIn(browser, server, { user: owner })
+    const { page, close } = await signedIn()
     await page.route('**/console/session', (route) => route.abort())
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { name: 'You are still signed in' }).waitFor()
@@ -74,17 +59,15 @@ describeUnless(NO_BROWSER)('signing in at the console', () => {
   })
 
   it('leads back to the sign-in page when the session was revoked', async () => {
-    const { page, goTo, close } = await signIn(browser, server, { user: owner })
-    const { sessions } = await owner.console.listSessions({})
-    for (const { sessionId } of sessions) await owner.console.revokeSession({ sessionId })
+    const { page, goTo, close } = await signedIn()
+    const { sessions } = await test.owner.console.listSessions({})
+    for (const { sessionId } of sessions) await test.owner.console.revokeSession({ sessionId })
     await page.getByText('Your session has ended.').waitFor()
-    await goTo(`code=${await newCode(owner)}`)
+    await goTo(`code=${await newCode(test.owner)}`)
     await page.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
     await close()
   })
-})
 
-describeConsole('a link of the console', (test) => {
   const refusedAt = async (at: string) => {
     const { page, faults, close } = await openPage(test.browser, test.server, { at })
     await page.getByText('npx keyturn console').waitFor()

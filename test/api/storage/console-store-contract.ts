@@ -9,6 +9,7 @@ import { createConsoleStore } from '../../../src/storage/console/console-store.t
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
 import type { Database } from '../../../src/storage/postgres/database.ts'
 import { anEntry } from '../../support/audit-entry.ts'
+import { seedSession } from '../../support/console-seed.ts'
 import { TEST_INTEGRITY, TEST_MACS } from '../../support/integrity.ts'
 import { seedProject, seedUser } from '../../support/seed.ts'
 
@@ -39,6 +40,18 @@ export function describeConsoleStore(current: () => Database): void {
   }
 
   describe('links and sessions of the console', () => {
+    it('are ten of a user, whatever others have, and those that have ended are deleted', async () => {
+      const [userId, other] = [await newUser(), await newUser()]
+      const theirs = await newSession(other)
+      const age = { created: -60, expires: -1, lastUse: -60 }
+      await seedSession({ database: current(), integrity: TEST_INTEGRITY }, other, age)
+      let last: unknown
+      for (let count = 0; count < 11; count += 1) last = await newSession(userId)
+      const found = await store().listSessions({ after: null, limit: 100 })
+      expect([found.length, found[0], found.at(-1)]).toEqual([11, theirs, last])
+      expect(await current().db.selectFrom('console_sessions').selectAll().execute()).toHaveLength(11)
+    })
+
     it.each([
       ['is deleted', null],
       ['is disabled', { enabled: false }],
