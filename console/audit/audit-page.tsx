@@ -87,13 +87,7 @@ function Filters({ filter }: { readonly filter: AuditFilter }) {
   )
 }
 
-interface FilterInputProps {
-  readonly id: string
-  readonly name: keyof AuditFilter
-  readonly type: 'datetime-local' | 'text'
-  readonly placeholder?: string
-  readonly value: string
-}
+type FilterInputProps = Omit<(typeof FILTERS)[number], 'label'> & { readonly id: string; readonly value: string }
 
 /** It keeps the focus when the filters are applied, and follows the address. */
 function FilterInput({ value, type, ...others }: FilterInputProps) {

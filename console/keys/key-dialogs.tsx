@@ -1,9 +1,10 @@
 /**
  * What can be done with keys, and the dialogs before it is done: each says what that does to verifiers.
  */
+import type { ReadonlySignal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import type { RotationPolicy } from '../../gen/iam/webkey/v2/rotation_pb.js'
-import { type WebKey, WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
+import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { algorithmWarnings } from '../../src/domain/keys/algorithm-warnings.ts'
 import { parseKeyAlgorithm } from '../../src/domain/keys/key-algorithm.ts'
 import { knownAfterSeconds } from '../../src/domain/keys/rotation-policy.ts'
@@ -16,43 +17,42 @@ import { CheckField } from '../parts/fields.tsx'
 import { Notice, sentence, usePage } from '../parts/page.tsx'
 import { may } from '../session/session.ts'
 import { KEY_KINDS, KindChoice, kindOf } from './key-kind.tsx'
-import { isUnconfirmed, type KeyLife, type Lifetimes, neededUntil } from './key-life.ts'
+import { isUnconfirmed, type KeyLife, type KeyView, type Lifetimes, neededUntil } from './key-life.ts'
 import { isNeeded } from './key-sentences.ts'
 
-/** The keys that a change of one is about. */
-export interface KeyContext {
-  /** The life of the key that signs now. */
-  readonly signer: KeyLife | undefined
-  readonly lifetimes: Lifetimes
-}
-
 /** What can be done with a key in its state. */
-export function keyActionsOf(life: KeyLife, context: KeyContext): RowAction[] {
+export function keyActionsOf(life: KeyLife, view: ReadonlySignal<KeyView>): RowAction[] {
   const { key } = life
   if (key === undefined) return []
   const { state } = key
-  const about = { life, ...context }
+  const about = { opened: life, view }
+  const [mayWrite, mayDelete] = [may('iam.web_key.write'), may('iam.web_key.delete')]
+  const isRollback = state === WebKeyState.INACTIVE && key.hasPrivateKey
   const actions = [
-    { verb: 'Activate', dialog: <ActivateDialog {...about} />, offered: state === WebKeyState.INITIAL },
-    {
-      verb: 'Roll back',
-      dialog: <ActivateDialog {...about} />,
-      offered: state === WebKeyState.INACTIVE && key.hasPrivateKey,
-    },
-    { verb: 'Delete', dialog: <DeleteDialog {...about} />, offered: state === WebKeyState.INACTIVE },
-    { verb: 'Revoke', dialog: <RevokeDialog {...about} />, offered: state !== WebKeyState.REVOKED },
+    { verb: 'Activate', dialog: <ActivateDialog {...about} />, offered: mayWrite && state === WebKeyState.INITIAL },
+    { verb: 'Roll back', dialog: <ActivateDialog {...about} />, offered: mayWrite && isRollback },
+    { verb: 'Delete', dialog: <DeleteDialog {...about} />, offered: mayDelete && state === WebKeyState.INACTIVE },
+    { verb: 'Revoke', dialog: <RevokeDialog {...about} />, offered: mayDelete && state !== WebKeyState.REVOKED },
   ]
-  const isRemoval = (verb: string) => verb === 'Delete' || verb === 'Revoke'
   return actions
-    .filter(({ verb, offered }) => offered && may(isRemoval(verb) ? 'iam.web_key.delete' : 'iam.web_key.write'))
+    .filter(({ offered }) => offered)
     .map(({ verb, dialog }) => ({ verb, label: `${verb} key ${shortened(life.id)}`, dialog }))
 }
 
-interface KeyDialogProps extends KeyContext {
-  readonly life: KeyLife
+interface KeyDialogProps {
+  /** As it was when the dialog was opened. */
+  readonly opened: KeyLife
+  readonly view: ReadonlySignal<KeyView>
 }
 
-function ActivateDialog({ life, signer, lifetimes }: KeyDialogProps) {
+/** What a dialog is about as it is now: a key may be changed elsewhere while it is open. */
+function latestOf({ opened, view }: KeyDialogProps) {
+  const { lives, signer, lifetimes } = view.value
+  return { life: lives.find(({ id }) => id === opened.id) ?? opened, signer, lifetimes }
+}
+
+function ActivateDialog(props: KeyDialogProps) {
+  const { life, signer, lifetimes } = latestOf(props)
   const { say } = usePage()
   const name = shortened(life.id)
   const isRollback = life.key?.state === WebKeyState.INACTIVE
@@ -90,7 +90,8 @@ function ActivateDialog({ life, signer, lifetimes }: KeyDialogProps) {
   )
 }
 
-function RevokeDialog({ life, signer, lifetimes }: KeyDialogProps) {
+function RevokeDialog(props: KeyDialogProps) {
+  const { life, signer, lifetimes } = latestOf(props)
   const { say } = usePage()
   const [isSure, setIsSure] = useState(false)
   const name = shortened(life.id)
@@ -139,7 +140,8 @@ function RevokeDialog({ life, signer, lifetimes }: KeyDialogProps) {
   )
 }
 
-function DeleteDialog({ life }: KeyDialogProps) {
+function DeleteDialog(props: KeyDialogProps) {
+  const { life } = latestOf(props)
   const { say } = usePage()
   const name = shortened(life.id)
   const at = now.value
@@ -162,14 +164,13 @@ function DeleteDialog({ life }: KeyDialogProps) {
   )
 }
 
-interface CreateKeyDialogProps {
-  readonly published: readonly WebKey[]
-  readonly policy: RotationPolicy | undefined
-  readonly lifetimes: Lifetimes
+interface AllKeysProps {
+  readonly view: ReadonlySignal<KeyView>
 }
 
 /** Creates a key, of the kind of the policy unless another one is chosen. */
-export function CreateKeyDialog({ published, policy, lifetimes }: CreateKeyDialogProps) {
+export function CreateKeyDialog({ view }: AllKeysProps) {
+  const { published, policy, lifetimes } = view.value
   const { say } = usePage()
   const [kindName, setKindName] = useState(() => kindOf(policy?.config)?.name ?? '')
   const kind = KEY_KINDS.find(({ name }) => name === kindName)
@@ -190,13 +191,9 @@ export function CreateKeyDialog({ published, policy, lifetimes }: CreateKeyDialo
   )
 }
 
-interface RotateDialogProps extends KeyContext {
-  readonly lives: readonly KeyLife[]
-  readonly policy: RotationPolicy | undefined
-}
-
 /** Rotates out of turn. */
-export function RotateDialog({ lives, signer, policy, lifetimes }: RotateDialogProps) {
+export function RotateDialog({ view }: AllKeysProps) {
+  const { lives, signer, policy, lifetimes } = view.value
   const { say } = usePage()
   const at = now.value
   const kind = kindOf(policy?.config)

@@ -1,7 +1,7 @@
 /**
  * The life of each key: what has happened, by its dates, and what will, by the schedule of the rotation.
  */
-import { type RotationStep, RotationStepKind } from '../../gen/iam/webkey/v2/rotation_pb.js'
+import { type RotationPolicy, type RotationStep, RotationStepKind } from '../../gen/iam/webkey/v2/rotation_pb.js'
 import { type WebKey, WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { neededAfterSeconds } from '../../src/domain/keys/rotation-policy.ts'
 import { millisecondsOf } from '../format/text.ts'
@@ -31,6 +31,19 @@ export interface KeyLife {
   readonly privateKeyGoneAt?: number | undefined
   /** When it leaves the key set. */
   readonly goneAt?: number | undefined
+}
+
+/** The keys as they are shown now. */
+export interface KeyView {
+  readonly lives: readonly KeyLife[]
+  /** With those that were deleted, if they are shown. */
+  readonly shown: readonly KeyLife[]
+  /** The life of the key that signs now. */
+  readonly signer: KeyLife | undefined
+  readonly published: readonly WebKey[]
+  readonly steps: readonly RotationStep[]
+  readonly policy: RotationPolicy | undefined
+  readonly lifetimes: Lifetimes
 }
 
 type Draft = { -readonly [Name in keyof KeyLife]: KeyLife[Name] }

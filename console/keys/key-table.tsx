@@ -1,19 +1,21 @@
 /**
  * The facts about each key, and what can be done with it.
  */
+import type { ReadonlySignal } from '@preact/signals'
 import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { now } from '../live/instance.ts'
 import { linkTo } from '../navigation/route.ts'
 import { type Column, DataTable } from '../parts/data-table.tsx'
 import { Copyable, Distance, When } from '../parts/values.tsx'
 import { may } from '../session/session.ts'
-import { type KeyContext, keyActionsOf } from './key-dialogs.tsx'
+import { keyActionsOf } from './key-dialogs.tsx'
 import { kindOf } from './key-kind.tsx'
-import type { KeyLife } from './key-life.ts'
+import type { KeyLife, KeyView } from './key-life.ts'
 import { isNeeded, nameOf, nextOf, statusOf } from './key-sentences.ts'
 
-interface KeyTableProps extends KeyContext {
-  readonly shown: readonly KeyLife[]
+interface KeyTableProps {
+  readonly lives: readonly KeyLife[]
+  readonly view: ReadonlySignal<KeyView>
 }
 
 const COLUMNS: readonly Column<KeyLife>[] = [
@@ -25,16 +27,16 @@ const COLUMNS: readonly Column<KeyLife>[] = [
   { name: 'Withdrawn', cell: ({ goneAt }) => <Distance at={goneAt} /> },
 ]
 
-export function KeyTable({ shown, signer, lifetimes }: KeyTableProps) {
+export function KeyTable({ lives, view }: KeyTableProps) {
   return (
     <DataTable
       caption="Keys, in the order of their publication"
       columns={COLUMNS}
-      rows={shown}
+      rows={lives}
       keyOf={({ id }) => id}
       empty="There are no keys: no token can be issued. Create a key and activate it."
       classOf={classOf}
-      actionsOf={(life) => keyActionsOf(life, { signer, lifetimes })}
+      actionsOf={(life) => keyActionsOf(life, view)}
     />
   )
 }

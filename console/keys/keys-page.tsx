@@ -1,10 +1,12 @@
 /**
  * The keys: which one signs, what happens next, and what can be done.
  */
-import type { RotationPolicy, RotationStep } from '../../gen/iam/webkey/v2/rotation_pb.js'
+import type { CallOptions } from '@connectrpc/connect'
+import { useSignal } from '@preact/signals'
+import type { AuditEvent } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { type WebKey, WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
-import { webKeys } from '../api/clients.ts'
-import { formatDistance, formatMoment, shortened } from '../format/text.ts'
+import { auditTrail, webKeys } from '../api/clients.ts'
+import { formatDistance, formatMoment, millisecondsOf, shortened } from '../format/text.ts'
 import { lifetimes, now } from '../live/instance.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { changeQuery, route } from '../navigation/route.ts'
@@ -13,9 +15,8 @@ import { CheckField } from '../parts/fields.tsx'
 import { LoadedView } from '../parts/loaded-view.tsx'
 import { PageHeading } from '../parts/page.tsx'
 import { may } from '../session/session.ts'
-import { readDeletedKeys } from './deleted-keys.ts'
 import { CreateKeyDialog, RotateDialog } from './key-dialogs.tsx'
-import { type KeyLife, type Lifetimes, livesOf } from './key-life.ts'
+import { type KeyLife, type KeyView, type Lifetimes, livesOf, newLife } from './key-life.ts'
 import { KeyTable } from './key-table.tsx'
 import { Legend } from './legend.tsx'
 import { PolicyCard } from './policy.tsx'
@@ -40,29 +41,32 @@ export function KeysPage() {
   })
   const times = lifetimes.value
   const value = loaded.value && times && viewOf(loaded.value, times)
+  // Dialogs are outside of this view, and see it change.
+  const view = useSignal(NO_KEYS)
+  if (value !== undefined) view.value = value
   return (
     <>
       <PageHeading title="Keys">
         {value !== undefined && may('iam.web_key.write') && (
           <>
-            <DialogButton text="Create key" dialog={<CreateKeyDialog {...value} />} />
-            <DialogButton text="Rotate now" kind="primary" dialog={<RotateDialog {...value} />} />
+            <DialogButton text="Create key" dialog={<CreateKeyDialog view={view} />} />
+            <DialogButton text="Rotate now" kind="primary" dialog={<RotateDialog view={view} />} />
           </>
         )}
       </PageHeading>
       <LoadedView loaded={{ ...loaded, value }}>
-        {(view) => (
+        {({ lives, shown, signer, steps, policy, lifetimes }) => (
           <>
-            <Summary {...view} />
+            <Summary lives={lives} signer={signer} />
             <section class="card" aria-label="Timeline">
               <div class="card-head">
                 <Legend />
                 <ScaleChoice scale={scale} />
               </div>
-              <Timeline lives={view.shown} lifetimes={view.lifetimes} now={now.value} scale={scale} />
+              <Timeline lives={shown} lifetimes={lifetimes} now={now.value} scale={scale} />
             </section>
             <section class="card" aria-label="All keys">
-              <KeyTable {...view} />
+              <KeyTable lives={shown} view={view} />
               <CheckField
                 isSmall
                 value={withRevoked}
@@ -80,7 +84,7 @@ export function KeysPage() {
                 </CheckField>
               )}
             </section>
-            {view.policy !== undefined && <PolicyCard {...view} policy={view.policy} />}
+            {policy !== undefined && <PolicyCard policy={policy} steps={steps} view={view} />}
           </>
         )}
       </LoadedView>
@@ -88,15 +92,13 @@ export function KeysPage() {
   )
 }
 
-interface LoadedKeys {
+interface LoadedKeys extends Pick<KeyView, 'steps' | 'policy'> {
   readonly keys: readonly WebKey[]
-  readonly steps: readonly RotationStep[]
-  readonly policy: RotationPolicy | undefined
   readonly deleted: readonly KeyLife[]
 }
 
 /** What was loaded, as it is shown now. */
-function viewOf({ keys, steps, policy, deleted }: LoadedKeys, lifetimes: Lifetimes) {
+function viewOf({ keys, steps, policy, deleted }: LoadedKeys, lifetimes: Lifetimes): KeyView {
   const lives = livesOf(keys, steps, { lifetimes, now: now.value })
   return {
     lives,
@@ -108,6 +110,11 @@ function viewOf({ keys, steps, policy, deleted }: LoadedKeys, lifetimes: Lifetim
     lifetimes,
   }
 }
+
+const NO_KEYS = viewOf(
+  { keys: [], steps: [], policy: undefined, deleted: [] },
+  { keySetCache: 0, token: 0, staleness: 0 },
+)
 
 /** Who signs, until when, and who is next: the answer before any drawing. */
 function Summary({ lives, signer }: { readonly lives: readonly KeyLife[]; readonly signer: KeyLife | undefined }) {
@@ -155,4 +162,51 @@ function ScaleChoice({ scale }: { readonly scale: ScaleKind }) {
       ))}
     </fieldset>
   )
+}
+
+/** So many deleted keys are shown, the last ones. */
+const SHOWN = 20
+
+/** So many events of keys are read, the newest. */
+const EVENTS = 1000
+
+/** What the resource of an event of a key begins with. */
+const KEYS = 'web_keys'
+
+/** What an event did to its key, by the last part of its action. */
+const DELETED = ['DeleteWebKey', 'delete']
+const ACTIVATED = ['ActivateWebKey', 'RotateWebKey', 'activate']
+
+/** The lives of keys that were deleted, as far as the audit trail tells them: the API has only keys that exist, and those that were revoked. */
+async function readDeletedKeys(options: CallOptions): Promise<readonly KeyLife[]> {
+  const { events } = await auditTrail.listAuditEvents({ resource: KEYS, pageSize: EVENTS }, options)
+  return deletedLives(events)
+}
+
+interface KeyEvent {
+  readonly keyId: string
+  readonly did: string
+  readonly at: number
+}
+
+/** @param events Newest first. */
+function deletedLives(events: readonly AuditEvent[]): readonly KeyLife[] {
+  const known = events.filter(({ outcome }) => outcome === 'ok').map(toKeyEvent)
+  const activations = known.filter(({ did }) => ACTIVATED.includes(did))
+  return known
+    .filter(({ did }) => DELETED.includes(did))
+    .slice(0, SHOWN)
+    .map(({ keyId, at: goneAt }) => {
+      const signsAt = activations.find((event) => event.keyId === keyId)?.at
+      // Newest first, so the last one that fits is the next activation.
+      const stopsAt = activations.findLast((event) => signsAt !== undefined && event.at > signsAt)?.at
+      const publishedAt = known.findLast((event) => event.keyId === keyId)?.at ?? goneAt
+      // The lifetime of tokens at that time is not known.
+      return { ...newLife(keyId, publishedAt), isDeleted: true, signsAt, stopsAt, goneAt }
+    })
+}
+
+function toKeyEvent({ resource, action, eventDate }: AuditEvent): KeyEvent {
+  const [, keyId = ''] = resource.split('/')
+  return { keyId, did: action.split('/').at(-1) ?? '', at: millisecondsOf(eventDate) ?? 0 }
 }

@@ -4,6 +4,7 @@
  */
 import { create } from '@bufbuild/protobuf'
 import { durationFromMs } from '@bufbuild/protobuf/wkt'
+import type { ReadonlySignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import {
   type RotationPolicy,
@@ -11,7 +12,6 @@ import {
   type RotationStep,
   RotationStepKind,
 } from '../../gen/iam/webkey/v2/rotation_pb.js'
-import type { WebKey } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { webKeys } from '../api/clients.ts'
 import { formatLength, lengthOf, millisecondsOf, shortened } from '../format/text.ts'
 import { now } from '../live/instance.ts'
@@ -22,7 +22,7 @@ import { CardSection, Fact, FailureNotice, sentence, usePage } from '../parts/pa
 import { Distance, When } from '../parts/values.tsx'
 import { may } from '../session/session.ts'
 import { KEY_KINDS, KindChoice, kindOf } from './key-kind.tsx'
-import { type Lifetimes, livesOf } from './key-life.ts'
+import { type KeyView, livesOf } from './key-life.ts'
 import { Timeline } from './timeline.tsx'
 
 /** The effect of a step. */
@@ -36,20 +36,22 @@ const EFFECTS: Readonly<Record<RotationStepKind, string>> = {
 
 interface PolicyDialogProps {
   readonly policy: RotationPolicy
-  readonly published: readonly WebKey[]
-  readonly lifetimes: Lifetimes
+  readonly view: ReadonlySignal<KeyView>
 }
 
 interface PolicyCardProps extends PolicyDialogProps {
   readonly steps: readonly RotationStep[]
 }
 
-export function PolicyCard({ steps, ...about }: PolicyCardProps) {
-  const { policy } = about
+export function PolicyCard({ policy, steps, view }: PolicyCardProps) {
   return (
     <CardSection
       title="Rotation"
-      actions={may('iam.web_key.write') && <DialogButton text="Change policy" dialog={<PolicyDialog {...about} />} />}
+      actions={
+        may('iam.web_key.write') && (
+          <DialogButton text="Change policy" dialog={<PolicyDialog policy={policy} view={view} />} />
+        )
+      }
     >
       <div class="two-columns">
         <dl class="facts">
@@ -106,7 +108,8 @@ const DURATIONS = [
   { name: 'retention', label: 'Kept after it has signed', hint: 'Until every token that it signed has expired.' },
 ] as const
 
-function PolicyDialog({ policy, published, lifetimes }: PolicyDialogProps) {
+function PolicyDialog({ policy, view }: PolicyDialogProps) {
+  const { published, lifetimes } = view.value
   const { close, say } = usePage()
   const { values, paths, field } = useDraft(draftOf(policy))
   const change = { policy: policyOf(values), updateMask: { paths } }
