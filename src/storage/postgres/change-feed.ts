@@ -100,9 +100,12 @@ async function listenUntilLost(
 ): Promise<string> {
   const socket = new Socket()
   const lost = new AbortController()
-  const signal = AbortSignal.any([subscription, lost.signal])
   // Not `client.end()`: it waits for the server to close, and a server that is gone does not.
-  signal.addEventListener('abort', () => socket.destroy())
+  const disconnect = (): void => {
+    lost.abort()
+    socket.destroy()
+  }
+  subscription.addEventListener('abort', disconnect)
   let reason: string | undefined
   const client = new pg.Client({
     connectionString: url,
@@ -119,7 +122,7 @@ async function listenUntilLost(
   })
   client.once('end', () => {
     reason ??= 'the server closed it'
-    lost.abort()
+    disconnect()
   })
   client.on('notification', () => {
     if (!subscription.aborted) onChange()
@@ -128,18 +131,19 @@ async function listenUntilLost(
     await client.connect()
     for (let state: FeedState | undefined; ; ) {
       const now = await listenOn(client)
-      if (now !== state && !signal.aborted) {
+      if (now !== state && !lost.signal.aborted) {
         onState(now)
         // Something may have changed before.
         if (now === 'connected') onChange()
       }
       state = now
-      await delay(times.heartbeat ?? HEARTBEAT_MILLIS, undefined, { signal })
+      await delay(times.heartbeat ?? HEARTBEAT_MILLIS, undefined, { signal: lost.signal })
     }
   } catch (error) {
     reason ??= messageOf(error)
   } finally {
-    lost.abort()
+    subscription.removeEventListener('abort', disconnect)
+    disconnect()
   }
   return reason
 }

@@ -73,7 +73,7 @@ const OUTCOME_UNKNOWN =
 const SYSTEM_CODE = /^E(AI_)?[A-Z]+$/
 
 /** What pg says without a code about a connection that ended, or a server that did not answer in time. */
-const MAY_PASS = /^(Connection terminated|timeout e(xpired|xceeded)|Query read timeout)/
+const MAY_PASS = /^(Connection terminated|timeout e(xpired|xceeded)|Query read timeout|Client (has|was) )/
 
 /** What Kysely says after the end of its pool. */
 const DESTROYED = 'driver has already been destroyed'
