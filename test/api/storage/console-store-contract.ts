@@ -70,6 +70,7 @@ export function describeConsoleStore(current: () => Database): void {
     it.each([
       ['another user', (userId: string) => sql`user_id = ${userId}`],
       ['a later end', () => sql`expiration_date = expiration_date + interval '1 day'`],
+      ['another origin', () => sql`origin = replace(origin, '"token"', '"other"')`],
     ])('is no session with %s', async (_, assignment) => {
       const { sessionId } = await newSession(await newUser())
       const kept = await newSession(await newUser())
@@ -89,6 +90,7 @@ export function describeConsoleStore(current: () => Database): void {
     it.each([
       ['another user', (userId: string) => sql`user_id = ${userId}`],
       ['a later end', () => sql`expiration_date = expiration_date + interval '1 day'`],
+      ['another origin', () => sql`origin = replace(origin, '"token"', '"other"')`],
     ])('is no link with %s', async (_, assignment) => {
       await newLink(await newUser())
       await sql`update sign_in_links set ${assignment(await newUser())}`.execute(current().db)
