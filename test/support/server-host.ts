@@ -5,12 +5,14 @@
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { run } from '../../src/cli/run.ts'
 import { readConfig } from '../../src/config/read-config.ts'
+import { openIntegrity } from '../../src/crypto/integrity-key.ts'
+import { parseMasterKeys } from '../../src/crypto/master-keys.ts'
 import type { Integrity } from '../../src/domain/integrity.ts'
 import { startServer } from '../../src/server/server.ts'
+import { createSealedKeyStore } from '../../src/storage/keys/sealed-key-store.ts'
 import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
 import { createLog } from '../../src/telemetry/log/log.ts'
 import { LogOutput } from '../../src/telemetry/log/log-output.ts'
-import { integrityOf } from './integrity.ts'
 import { createRecordingLog } from './log.ts'
 import { hashSecretsWith, type Seeds, seedsOf } from './seed.ts'
 
@@ -103,7 +105,8 @@ export const SERVER_HOST: ServerHost = {
   },
   openDatabase: async (url, masterKeys) => {
     const database = openDatabase({ url, log: createRecordingLog() })
-    const integrity = await integrityOf(database, masterKeys)
+    const sealed = await createSealedKeyStore(database).integrityKey()
+    const integrity = await openIntegrity(sealed!, parseMasterKeys(masterKeys))
     hashSecretsWith(database, integrity)
     return { database, integrity, seed: seedsOf(database) }
   },
