@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { type Administration, administrationOf } from '../support/administration.ts'
+import { type Administration, administrationOf, refusalOf } from '../support/administration.ts'
 import { openBrowser, PAGE } from '../support/console-browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
@@ -110,6 +110,8 @@ describe('signing in with an OpenID provider', () => {
       clientCredentialsEnabled: false,
       instanceRoles: [InstanceRole.IAM_OWNER],
     })
+    const secret = admin.users.generateClientSecret({ userId: body.userId })
+    expect((await refusalOf(secret)).reason).toBe('PERSON_HAS_NO_CREDENTIALS')
     const { events } = await admin.audit.listAuditEvents({ resource: `users/${body.userId}` })
     expect(events.map(({ actor, action }) => [actor, action])).toEqual([
       [body.userId, 'console/sign_in'],

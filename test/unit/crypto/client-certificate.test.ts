@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { createClientCertificateVerifier, parseAuthorities } from '../../../src/crypto/client-certificate.ts'
+import { provedCertificate } from '../../../src/domain/identities/client-certificate.ts'
 import {
   authorityOf,
   type CertificateOptions,
@@ -100,6 +101,16 @@ describe('a certificate of a client', () => {
     expect(verify(certificateOf({ extensions: [unknown] }))).toMatchObject({ isUsable: true, names: null })
     expect(verify(certificateOf({ key: newKey('weak') })).isUsable).toBe(false)
     expect(verify(certificateOf({ notAfter: new Date(Date.now() - 1000) })).isUsable).toBe(false)
+  })
+
+  it.each<[string, 'subject_dn' | 'san_uri', string]>([
+    ['the beginning of its subject', 'subject_dn', 'CN=shop'],
+    ['one of its two SPIFFE IDs [X.509-SVID §2]', 'san_uri', 'spiffe://shop/a'],
+  ])('does not prove a user by %s', (_, match, value) => {
+    const dates = { createdAt: new Date(), expiresAt: null }
+    const registered = { kind: 'client_certificate', credentialId: '', match, value, ...dates } as const
+    const presented = certified({ subject: [['CN', 'shopkeeper']], uris: ['spiffe://shop/a', 'spiffe://shop/b'] })
+    expect(provedCertificate({ credentials: [registered] }, verify(presented), new Date())).toBeUndefined()
   })
 
   it.each<[string, (bytes: Buffer) => Buffer]>([

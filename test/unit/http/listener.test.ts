@@ -223,7 +223,7 @@ describe('a session of HTTP/2', () => {
 
 describe('closing', () => {
   it('does not wait for connections that are idle or had no request', async () => {
-    const listener = await start()
+    const listener = await start({ headTimeout: 600_000 })
     const agent = new Agent({ keepAlive: true })
     const [response] = await once(get(listener.url, { agent }), 'response')
     response.resume()

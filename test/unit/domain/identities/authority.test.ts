@@ -33,6 +33,8 @@ const withAccessToken: Credential = {
   expiresAt: after(1),
 }
 const withPersonalAccessToken: Credential = { kind: 'personal_access_token', tokenId: 'token', expiresAt: after(1) }
+const withSession: Credential = { kind: 'console_session', sessionId: '', origin: { kind: 'openid_provider' } }
+const session = { expiresAt: after(1), lastUsedAt: now }
 
 const authority = (credential: Credential, permission: UserAuthority['permission']): UserAuthority => {
   return { kind: 'user', userId: 'somebody', permission, reach: WHOLE_INSTANCE, credential }
@@ -41,7 +43,7 @@ const authority = (credential: Credential, permission: UserAuthority['permission
 /** What comes of a check: `holds`, or the code of the refusal. */
 function outcomeOf(held: UserAuthority, facts: Partial<AuthorityFacts>): string {
   try {
-    assertAuthorized(held, { user: owner, ring, now, ...facts })
+    assertAuthorized(held, { user: owner, ring, now, session, ...facts })
     return 'holds'
   } catch (error) {
     if (error instanceof DomainError) return error.code
@@ -50,9 +52,10 @@ function outcomeOf(held: UserAuthority, facts: Partial<AuthorityFacts>): string 
 }
 
 describe.each([
-  ['an access token', withAccessToken],
-  ['a personal access token', withPersonalAccessToken],
-])('the right of a caller with %s', (_, credential) => {
+  ['an access token', withAccessToken, 'token_invalid'],
+  ['a personal access token', withPersonalAccessToken, 'token_invalid'],
+  ['a session of the console', withSession, 'console_session_invalid'],
+])('the right of a caller with %s', (_, credential, ended) => {
   const right = authority(credential, 'iam.user.credential.write')
 
   it('holds while the user is there, enabled and has a role that includes the permission', () => {
@@ -61,8 +64,8 @@ describe.each([
   })
 
   it.each([
-    ['the user has been deleted', { user: undefined }, 'token_invalid'],
-    ['the user has been disabled', { user: { ...owner, enabled: false } }, 'token_invalid'],
+    ['the user has been deleted', { user: undefined }, ended],
+    ['the user has been disabled', { user: { ...owner, enabled: false } }, ended],
     ['every role has been taken away', { user: { ...owner, instanceRoles: [] } }, 'permission_missing'],
     ['only a lesser role is left', { user: { ...owner, instanceRoles: ['IAM_OWNER_VIEWER'] } }, 'permission_missing'],
   ] as const)('is lost once %s', (_, facts, code) => {

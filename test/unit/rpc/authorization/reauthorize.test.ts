@@ -1,9 +1,10 @@
 import { createContextValues, type Interceptor } from '@connectrpc/connect'
 import { describe, expect, it } from '@jest/globals'
+import { Health } from '../../../../gen/grpc/health/v1/health_pb.js'
 import type { UserAuthority } from '../../../../src/domain/identities/authority.ts'
 import { type Reach, WHOLE_INSTANCE } from '../../../../src/domain/identities/reach.ts'
 import { actorOf, setActor } from '../../../../src/rpc/authorization/actor.ts'
-import { reauthorize } from '../../../../src/rpc/authorization/authorize.ts'
+import { permissionOf, reauthorize } from '../../../../src/rpc/authorization/authorize.ts'
 
 type Next = Parameters<Interceptor>[0]
 type Request = Parameters<Next>[0]
@@ -87,4 +88,8 @@ describe('the check after the body', () => {
     expect(steps).toEqual(['checked', 'asked', 'first', 'checked', 'second', 'checked', 'third'])
     expect(received).toEqual(['first', 'second'])
   })
+})
+
+it('a method without a permission is refused, before any caller comes', () => {
+  expect(() => permissionOf(Health.method.check)).toThrow('grpc.health.v1.Health.Check must name a permission')
 })
