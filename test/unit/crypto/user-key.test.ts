@@ -77,6 +77,8 @@ describe('a public key of a user', () => {
     ['a public key with a private member', { ...rsa, qi: '' }, /private or symmetric/],
     ['a private key among others', { keys: [p384, jwkOf(pairs.p256.privateKey)] }, /key 2 is a private/],
     ['a symmetric key', { kty: 'oct', k: 'c2VjcmV0' }, /private or symmetric/],
+    ['an RSA key of 2040 bits', { ...rsa, n: Buffer.alloc(255, 0xff).toString('base64url') }, /2048 to 8192 bits/],
+    ['an RSA key of 8200 bits', { ...rsa, n: Buffer.alloc(1025, 0xff).toString('base64url') }, /2048 to 8192 bits/],
     ['a key for encryption', { ...rsa, use: 'enc' }, /"use"/],
     ['a key for key agreement', jwkOf(generateKeyPairSync('x25519').publicKey), /not supported|no valid/],
     ['a point that is not on the curve', { ...p256, y: p256.x }, /no valid public key/],
