@@ -27,7 +27,7 @@ describe('commands that work on the database', () => {
       ['issuer', 'change'],
       ['--database-url', '--data-dir'],
     ],
-    [['recover'], ['--listen', '--base-url', '--database-url', '--data-dir', '--credentials']],
+    [['recover'], ['--listen', '--base-url', '--credentials', '--database-url', '--data-dir']],
     [['serve'], ['--listen', '--base-url', '--database-url', '--workers', '--data-dir', '--credentials']],
   ])('%j offers the flags that it uses, and no others', async (command, flags) => {
     expect(await flagsOf(...command)).toEqual(flags)
