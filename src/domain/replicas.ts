@@ -35,7 +35,7 @@ export interface Heartbeat {
   readonly startedAt: Date
   /** The version of the instance in its memory. */
   readonly version: number
-  /** How long the last change of another process took to get there, at most. Null: there has been none. */
+  /** How long the last change took to get there, at most. Null: there has been none. */
   readonly lagSeconds: number | null
   readonly ready: boolean
   /** Why it is not ready; empty if it is. */

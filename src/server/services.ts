@@ -57,7 +57,7 @@ import { createIssuerKeys, startWebhooks } from './outbound.ts'
 import type { Services } from './public-listener.ts'
 import { systemClock as clock, digest, systemTime as now } from './system-clock.ts'
 
-/** PostgreSQL and the tables take no longer one. */
+/** PostgreSQL takes no longer one. */
 const MAX_HOST_NAME = 255
 
 export interface ServicesOptions extends StartedInstance, StartParts {

@@ -214,8 +214,11 @@ describe('a replica that is cut off from the database', () => {
     expect(await answer(lost, { scope: 'print' })).toEqual(GRANTED)
     certificateId = await addCertificate(known, own)
     await eventually(async () => expect(await answerTo(own, known)).toEqual(GRANTED))
-    const lastChange = await admin.webKeys.createWebKey(ED25519)
-    await eventually(async () => expect((await publishedThere()).keyIds).toContain(lastChange.details!.keyId))
+    const { keyId } = (await admin.webKeys.createWebKey(ED25519)).details!
+    await eventually(async () => expect((await publishedThere()).keyIds).toContain(keyId))
+    // The last change, and one change: a new key is dated later.
+    await admin.keys.revokeWebKey({ keyId })
+    await eventually(async () => expect((await publishedThere()).keyIds).not.toContain(keyId))
     // Of users that a replica reads while it is behind it keeps none.
     expect(await answer(known)).toEqual(GRANTED)
     expect(await answer(lost, { scope: 'print' })).toEqual(GRANTED)

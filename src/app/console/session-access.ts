@@ -18,7 +18,7 @@ import type { Secrets } from '../../domain/integrity.ts'
 import type { ConsoleStore } from '../../domain/ports/console.ts'
 import type { IdentityStore } from '../../domain/ports/identities.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
-import { after } from '../../domain/time.ts'
+import { after, MAX_CLOCK_OFFSET_SECONDS } from '../../domain/time.ts'
 import type { AuthenticatedCaller } from '../access/access.ts'
 import type { AttemptLimiter } from '../access/attempt-limiter.ts'
 import type { Replica } from '../replica/replica.ts'
@@ -53,12 +53,17 @@ export function createSessionAccess(options: SessionAccessOptions) {
   const { replica, store, users, secrets, attempts, digest, now } = options
   const lookups = new Semaphore(LOOKUPS)
 
-  /** What the end of a session depends on. @throws {DomainError} `console_session_invalid` if there is none. */
+  /** What the end of a session depends on; its clock may be that of another machine. @throws {DomainError} `console_session_invalid` if there is none. */
   const find = (key: Uint8Array | string) =>
     lookups.run(async () => {
       const session = await store.findSession(key)
       if (session === undefined) throw invalidSession()
-      return { session, user: await users.findUser(session.userId), ring: replica.keys().ring, now: now() }
+      return {
+        session,
+        user: await users.findUser(session.userId),
+        ring: replica.keys().ring,
+        now: after(now(), MAX_CLOCK_OFFSET_SECONDS),
+      }
     })
 
   /** @throws {DomainError} `storage_unavailable` at once, so that the caller does not wait for the database in vain. */

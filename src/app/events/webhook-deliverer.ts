@@ -122,14 +122,15 @@ export class WebhookDeliverer {
   }
 
   async #run(webhookId: string): Promise<void> {
-    const { store, now, newId } = this.#options
+    const { store, clock, now, newId } = this.#options
     const lease = newId()
+    const leasedAt = clock.monotonic()
     const webhook = await store.claim(webhookId, (found) =>
       isDeliverable(found, now()) ? leased(found.delivery, lease, now()) : found.delivery,
     )
     if (webhook?.delivery.lease?.id !== lease) return
     try {
-      await this.#deliver(webhook, lease)
+      await this.#deliver(webhook, lease, leasedAt)
     } finally {
       // Whatever was recorded last: the answer of the database may have been lost.
       await store.claim(webhookId, ({ delivery }) =>
@@ -139,12 +140,12 @@ export class WebhookDeliverer {
   }
 
   /** Delivers what there is, until an attempt fails or the lease is lost. */
-  async #deliver(webhook: Webhook, lease: string): Promise<void> {
+  async #deliver(webhook: Webhook, lease: string, claimedAt: number): Promise<void> {
     const { store, reader, send, clock, now } = this.#options
     const { signal } = this.#stopping
     const { webhookId, filter } = webhook
     let { delivery } = webhook
-    let leasedAt = clock.monotonic()
+    let leasedAt = claimedAt
     const record = (next: Delivery, event: DeliveryRecord['event']): Promise<boolean> => {
       delivery = leased(next, lease, now())
       leasedAt = clock.monotonic()

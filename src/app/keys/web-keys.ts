@@ -26,7 +26,7 @@ import { planRevocation, type Revocation, type RevocationOptions, revocationOf }
 import type { PlannedStep, Rotation } from '../../domain/keys/rotation.ts'
 import { planRequestedRotation, type RequestedRotation, schedule } from '../../domain/keys/rotation-plan.ts'
 import { assertPolicy, changed, type RotationLimits, type RotationPolicy } from '../../domain/keys/rotation-policy.ts'
-import type { InitialWebKey, RevokedWebKey, WebKey } from '../../domain/keys/web-key.ts'
+import type { RevokedWebKey, WebKey } from '../../domain/keys/web-key.ts'
 import type { InstanceReader } from '../../domain/ports/instance.ts'
 import type { KeyChange, KeyPairGenerator, KeyStore } from '../../domain/ports/keys.ts'
 import type { Log } from '../../domain/ports/runtime.ts'
@@ -46,7 +46,7 @@ export interface WebKeysOptions {
 }
 
 export interface CreatedWebKey {
-  readonly key: InitialWebKey
+  readonly key: WebKey
   /** What is known to fail at verifiers, if it is the first of its algorithm; see `algorithmWarnings`. */
   readonly warnings: readonly string[]
 }
@@ -84,16 +84,13 @@ export function createWebKeys(options: WebKeysOptions) {
   const list = async (): Promise<KeyRing> => (await reader.load()).ring
 
   /** The key is there, so a failure is only logged. The rotator of some replica does it within seconds. */
-  const publish = async (): Promise<readonly InitialWebKey[]> => {
-    let published: readonly InitialWebKey[]
+  const publish = async (): Promise<void> => {
     try {
-      published = await store.publish()
+      await store.publish()
+      await replica.refreshOrLog()
     } catch (error) {
       log.warn({ err: error }, 'the publication of a web key could not be dated, which is tried again')
-      return []
     }
-    await replica.refreshOrLog()
-    return published
   }
 
   const revoke = async (
@@ -148,8 +145,8 @@ export function createWebKeys(options: WebKeysOptions) {
       log.info({ keyId, algorithm }, 'web key created')
       if (warnings.length > 0)
         log.warn({ keyId, algorithm, warnings }, 'the first web key of its algorithm was created')
-      const published = await publish()
-      return { key: published.find((candidate) => candidate.keyId === keyId) ?? key, warnings }
+      await publish()
+      return { key: replica.state.ring.find((served) => served.keyId === keyId) ?? key, warnings }
     },
 
     /** Makes a key the one that signs. Activating the active key changes nothing. */

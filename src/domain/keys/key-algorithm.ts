@@ -10,7 +10,8 @@ export type PublicJwk =
   | { readonly kty: 'OKP'; readonly crv: 'Ed25519'; readonly x: string }
 
 /** Length of an RSA modulus in bits (Spec §2.3). */
-export type RsaBits = 2048 | 3072 | 4096
+export const RSA_BITS = [2048, 3072, 4096] as const
+export type RsaBits = (typeof RSA_BITS)[number]
 
 /** Hash function of a signature, as the platform names it. */
 export type Hash = 'sha256' | 'sha384' | 'sha512'
@@ -102,6 +103,6 @@ export function isSameConfig(a: WebKeyConfig, b: WebKeyConfig): boolean {
 /** A modulus has its highest bit set, so its length in base64url gives the number of bits: 6 per character. */
 function modulusBits(modulus: string): RsaBits {
   const bytes = Math.floor((modulus.length * 3) / 4)
-  for (const bits of [2048, 3072, 4096] as const) if (bytes * 8 === bits) return bits
+  for (const bits of RSA_BITS) if (bytes * 8 === bits) return bits
   throw new Error(`an RSA key of ${bytes * 8} bits is not supported`)
 }

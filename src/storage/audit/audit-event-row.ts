@@ -5,7 +5,7 @@ import type { AuditEntry, AuditEvent, AuditFilter, Omission } from '../../domain
 import type { Tables } from '../schema/tables.ts'
 import { inChunks } from '../schema/write-rows.ts'
 
-/** The limits of the table, in characters. */
+/** In characters. */
 const MAX_LENGTHS = {
   actor: 200,
   action: 200,

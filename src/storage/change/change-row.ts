@@ -12,6 +12,8 @@ import type { Tables } from '../schema/tables.ts'
 export const KEPT_CHANGES = 100
 /** Of one change. One that names more may have changed any user. */
 const MAX_IDS = 1000
+/** Of all changes that a replica lacks. */
+const MAX_CHANGED_IDS = 10_000
 
 const ANY: IdentityChanges = { kind: 'any' }
 
@@ -52,6 +54,7 @@ export async function readIdentityChanges(
     for (const userId of user_ids) userIds.add(userId)
     for (const projectId of project_ids) projectIds.add(projectId)
   }
+  if (userIds.size > MAX_CHANGED_IDS) return ANY
   return { kind: 'some', userIds, projectIds, subjects: await readSubjects(trx, [...userIds]) }
 }
 

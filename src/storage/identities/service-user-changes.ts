@@ -77,9 +77,12 @@ export async function writeServiceUsers(
     rows: (user) => user.credentials.map((credential) => toCredentialRow(user.userId, credential, macs)),
   }
   const pairs = pairsOf(changes)
+  // What else a deleted user has goes with it.
+  const left = pairsOf(changes.filter(([, next]) => next !== null))
   const written: boolean[] = []
-  for (const rows of [...ROWS, credentials]) written.push(await writeRows(trx, rows, pairs))
-  if (await writeRows(trx, REVOKED_TOKENS, pairs)) {
+  for (const rows of [...ROWS, credentials])
+    written.push(await writeRows(trx, rows, rows.table === 'service_users' ? pairs : left))
+  if (await writeRows(trx, REVOKED_TOKENS, left)) {
     written.push(true)
     await deleteExpiredTokens(trx)
   }

@@ -47,10 +47,19 @@ export function describeInstanceReader(current: () => Database): void {
     })
 
     it('refuses a rotation policy that wants keys of no known kind', async () => {
-      await sql`update rotation set policy = '{"config":{"kind":"ecdsa","curve":"P-192"}}'`.execute(current().db)
-      const message =
-        'the rotation policy in the database is not valid: no algorithm for {"kind":"ecdsa","curve":"P-192"}'
-      await expect(reader().load()).rejects.toMatchObject({ name: 'UnreadableRow', kind: 'rotation', id: '', message })
+      for (const [config, why] of [
+        ['{"kind":"ecdsa","curve":"P-192"}', 'no algorithm for {"kind":"ecdsa","curve":"P-192"}'],
+        ['{"kind":"rsa","bits":512,"hasher":"sha256"}', 'no RSA keys of 512 bits'],
+      ]) {
+        await sql`update rotation set policy = ${`{"config":${config}}`}`.execute(current().db)
+        const message = `the rotation policy in the database is not valid: ${why}`
+        await expect(reader().load()).rejects.toMatchObject({
+          name: 'UnreadableRow',
+          kind: 'rotation',
+          id: '',
+          message,
+        })
+      }
     })
   })
 }

@@ -151,7 +151,7 @@ export declare type Replica = Message<"iam.instance.v2.Replica"> & {
   staleness?: Duration | undefined;
 
   /**
-   * How long the last change of another process took to get here, at most. Absent: there has been none.
+   * How long the last change took to get here, at most. Absent: there has been none.
    *
    * @generated from field: google.protobuf.Duration lag = 4;
    */
