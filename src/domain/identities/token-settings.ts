@@ -61,7 +61,7 @@ export function parseTokenClaims(json: string): TokenSettings['tokenClaims'] {
  */
 export function toTokenClaims(value: unknown): TokenSettings['tokenClaims'] {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw invalidClaims('be a JSON object, without numbers beyond 2^53')
+    throw invalidClaims('be a JSON object, without numbers beyond 2^53, NUL or half a surrogate pair')
   for (const name of Object.keys(value)) {
     if (OWN.has(name) || RESERVED.test(name) || name === '__proto__') throw taken(name)
   }
@@ -76,8 +76,10 @@ function parseJson(json: string): unknown {
   }
 }
 
-/** Tokens have what was given, so a number that JavaScript would change is refused. */
-function assertExact(_name: string, value: unknown): unknown {
+/** Tokens have what was given, so a number that JavaScript would change is refused, and a text that PostgreSQL cannot store. */
+function assertExact(name: string, value: unknown): unknown {
+  const texts = [name, value].filter((text) => typeof text === 'string')
+  if (texts.some((text) => text.includes('\0') || !text.isWellFormed())) throw new RangeError('a text cannot be stored')
   if (typeof value !== 'number') return value
   if (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value)))
     throw new RangeError('a number is too large')

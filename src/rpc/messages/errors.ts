@@ -35,6 +35,8 @@ export function toConnectError(error: unknown, header: Headers, { log, baseUrl }
   if (error instanceof DomainError) return fromDomainError(error, header, baseUrl)
   if (error instanceof ConnectError)
     return error.code === Code.InvalidArgument ? invalidArgument(error) : bounded(error)
+  // The caller went away.
+  if (error instanceof Error && error.name === 'AbortError') return ConnectError.from(error)
   const requestId = requestIdOf(header)
   log.error({ err: error, requestId }, 'an RPC failed')
   return new ConnectError(`internal error, request id ${requestId}`, Code.Internal)

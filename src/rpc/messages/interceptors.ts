@@ -4,8 +4,11 @@ import type { Interceptor } from '@connectrpc/connect'
 import { isUuid } from '../../domain/identifiers.ts'
 import { invalidField } from './violations.ts'
 
+/** The longest list that is looked at. A list that is too long by its rule costs an error for each of its items. */
+const MAX_ITEMS = 1000
+
 /**
- * Writes UUIDs in lower case (RFC 9562 §4), and refuses NUL, which PostgreSQL cannot store.
+ * Writes UUIDs in lower case (RFC 9562 §4), and refuses NUL, which PostgreSQL cannot store, and lists beyond any rule.
  *
  * Ids of other kinds are unchanged: they are only compared.
  */
@@ -24,6 +27,8 @@ export function normalizeTexts(): Interceptor {
 
 function normalize(type: DescMessage, message: Record<string, unknown>): void {
   for (const field of type.fields) {
+    if (field.fieldKind === 'list' && (message[field.localName] as readonly unknown[]).length > MAX_ITEMS)
+      throw invalidField(field.name, `must have at most ${MAX_ITEMS} items`)
     if (field.fieldKind !== 'scalar' || field.scalar !== ScalarType.STRING) continue
     const text = message[field.localName]
     if (typeof text !== 'string') continue

@@ -39,6 +39,8 @@ describe('the claims of a user', () => {
     '1',
     '{"a":1',
     '{"a":1e400}',
+    String.raw`{"a":"\ud800"}`,
+    String.raw`{"\u0000":1}`,
     '{"a":12345678901234567890}',
     `{"a":"${'x'.repeat(1993)}"}`,
   ])('may not be %.20s', (json) => {

@@ -32,6 +32,12 @@ describe('the error for a refusal', () => {
     expect([error.code, error.metadata.has('retry-after')]).toEqual([code, false])
   })
 
+  it('is no failure of the server if the caller went away', () => {
+    const log = createRecordingLog()
+    const error = toConnectError(new DOMException('aborted', 'AbortError'), new Headers(), { ...OPTIONS, log })
+    expect([error.code, log.lines]).toEqual([Code.Canceled, []])
+  })
+
   it('says when to try again if the database cannot be reached [RFC 9110 §10.2.3]', () => {
     const refusal = new DomainError('storage_unavailable', 'the database cannot be reached')
     const error = toConnectError(refusal, new Headers(), OPTIONS)
