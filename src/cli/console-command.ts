@@ -44,7 +44,7 @@ const SIGN_IN = command('console', {
 const SESSIONS = list(Methods.listSessions, 'sessions', {
   name: 'sessions',
   description: 'List the sessions of the console.',
-  columns: ['sessionId', 'userId', 'creationDate', 'lastUseDate', 'expirationDate', 'clientAddress'],
+  columns: ['sessionId', 'userId', 'creationDate', 'lastUseDate', 'expirationDate', 'clientAddress', 'unreadable'],
 })
 
 const END_SESSION = call('end-session', Methods.revokeSession, {

@@ -39,38 +39,45 @@ export interface CredentialsFileOptions {
  * kept beside it: it may hold the only secret of another instance.
  */
 export function credentialsFile(options: CredentialsFileOptions): CredentialsFile {
-  const { path, baseUrl, tokenEndpoint, onKept } = options
+  const { path, baseUrl, tokenEndpoint } = options
   return {
     async write({ clientId, clientSecret }, change = async () => {}) {
-      const kept = await writeInPlace(path, {
+      const kept = await writeInPlace(options, {
         base_url: baseUrl,
         token_endpoint: tokenEndpoint,
         client_id: clientId,
         client_secret: clientSecret,
       })
+      const before = kept === null ? '' : `, and those before in ${kept}`
       try {
         await change()
       } catch (error) {
         if (error instanceof DomainError && error.code === 'change_outcome_unknown')
-          throw new Error(`${error.message}; then its credentials are in ${path}`, { cause: error })
-        await (kept === null ? rm(path) : rename(kept, path))
+          throw new Error(`${error.message}; then its credentials are in ${path}${before}`, { cause: error })
+        await (kept === null ? rm(path) : rename(kept, path)).catch(() => {})
         throw error
       }
-      if (kept !== null) onKept(kept)
     },
   }
 }
 
 /** @returns Where the file is that was there; null if there was none. */
-async function writeInPlace(path: string, credentials: Credentials): Promise<string | null> {
+async function writeInPlace(
+  { path, onKept }: CredentialsFileOptions,
+  credentials: Credentials,
+): Promise<string | null> {
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
     const found = await lstat(path).catch(() => undefined)
     if (found !== undefined && !found.isFile()) throw new Error('there is something else than a file')
     const kept = found === undefined ? null : `${path}.${new Date().toISOString().replaceAll(':', '')}.old`
-    if (kept !== null) await rename(path, kept)
+    if (kept !== null) {
+      await rename(path, kept)
+      // Before what may fail: nothing else says where they are.
+      onKept(kept)
+    }
     await replaceDurably(path, `${JSON.stringify(credentials, null, 2)}\n`).catch(async (error: unknown) => {
-      if (kept !== null) await rename(kept, path)
+      if (kept !== null) await rename(kept, path).catch(() => {})
       throw error
     })
     return kept

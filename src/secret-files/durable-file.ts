@@ -1,4 +1,5 @@
 /** Atomic, durable writes of files that hold a secret: a crash of the process or the machine leaves the whole file or none. */
+import { randomUUID } from 'node:crypto'
 import { link, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
@@ -21,14 +22,13 @@ export async function createDurably(path: string, text: string): Promise<void> {
   await sync(dirname(path)).catch(() => {})
 }
 
-/** Writes a draft beside the file, in place of one that a killed process left there, and gives it the name of the file. */
+/** Writes a draft beside the file, and gives it the name of the file. A process that is killed may leave its draft. */
 async function publish(
   path: string,
   text: string,
   name: (draft: string, path: string) => Promise<void>,
 ): Promise<void> {
-  const draft = `${path}.keyturn-draft`
-  await rm(draft, { force: true })
+  const draft = `${path}.${randomUUID()}.keyturn-draft`
   try {
     const file = await open(draft, 'wx', 0o600)
     try {

@@ -1,7 +1,9 @@
 /**
  * `iam.config.v2.ConfigService` on two replicas.
  */
+import { create } from '@bufbuild/protobuf'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { ConfigurationSchema } from '../../gen/iam/config/v2/configuration_pb.js'
 import type { Plan } from '../../gen/iam/config/v2/plan_pb.js'
 import { ProjectMemberRole } from '../../gen/iam/project/v2/project_pb.js'
 import { type Administration, administrationOf, administrationWith, refusalOf } from '../support/administration.ts'
@@ -123,6 +125,11 @@ describe('applying a configuration', () => {
     expect((await planOf(changed)).changes).toEqual([])
     const { plan: back } = await admin.configurations.applyConfiguration({ configuration })
     expect(back!.changes.map(lineOf)).toEqual(['CHANGE PROJECT grocer', 'CHANGE SERVICE_USER grocer checkout'])
+  })
+
+  it('leaves fields of newer clients alone, however many', async () => {
+    const $unknown = Array(6000).fill({ no: 1000, wireType: 0, data: Uint8Array.of(1) })
+    await planOf(Object.assign(create(ConfigurationSchema, shop('furrier')), { $unknown }))
   })
 
   it('writes an audit event for each changed resource, with the reason', async () => {

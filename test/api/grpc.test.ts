@@ -85,21 +85,32 @@ function enveloped(body: string | Uint8Array): Uint8Array<ArrayBuffer> {
   return Uint8Array.from([...head, ...message])
 }
 
+async function trailersWith(headers: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> {
+  const session = connect(server.listenUrl)
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': PATH,
+    'content-type': 'application/grpc+json',
+    te: 'trailers',
+    authorization: `Bearer ${token}`,
+    ...headers,
+  })
+  stream.end(enveloped(JSON.stringify({ keyId: KEY_ID })))
+  stream.resume()
+  const [trailers] = await once(stream, 'trailers')
+  session.destroy()
+  return trailers
+}
+
 describe('the text of an error', () => {
   it('has only those bytes encoded that gRPC asks for, in the trailers of gRPC', async () => {
-    const session = connect(server.listenUrl)
-    const stream = session.request({
-      ':method': 'POST',
-      ':path': PATH,
-      'content-type': 'application/grpc+json',
-      te: 'trailers',
-      authorization: `Bearer ${token}`,
-    })
-    stream.end(enveloped(JSON.stringify({ keyId: KEY_ID })))
-    stream.resume()
-    const [trailers] = await once(stream, 'trailers')
-    session.destroy()
-    expect([trailers['grpc-status'], trailers['grpc-message']]).toEqual(['5', ON_THE_WIRE])
+    expect(await trailersWith({})).toMatchObject({ 'grpc-status': '5', 'grpc-message': ON_THE_WIRE })
+  })
+
+  it.each(['grpc-encoding', 'grpc-timeout'])('fits into the trailers, whatever %s is', async (name) => {
+    const { 'grpc-message': message = '' } = await trailersWith({ [name]: '\u00ff'.repeat(15_000) })
+    expect(message).toContain('%C3%BF')
+    expect(message.length).toBeLessThan(1000)
   })
 
   it.each(Object.keys(TRANSPORTS) as TransportName[])('is read over %s', async (transport) => {

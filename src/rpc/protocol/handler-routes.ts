@@ -29,6 +29,8 @@ export function connectOptions(maxMessageBytes: number) {
   return {
     // A misspelt field or enum name must not make another key than asked.
     jsonOptions: { ignoreUnknownFields: false },
+    // What a newer client sends besides is kept nowhere.
+    binaryOptions: { readUnknownFields: false },
     acceptCompression: [compressionGzip],
     readMaxBytes: maxMessageBytes,
   }

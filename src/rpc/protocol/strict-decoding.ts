@@ -73,7 +73,7 @@ async function assertDecodes(
   const decode = (message: Uint8Array) =>
     /[/+]json\b/i.test(contentType)
       ? fromJsonString(type, new TextDecoder('utf-8', { fatal: true }).decode(message))
-      : fromBinary(type, message)
+      : fromBinary(type, message, { readUnknownFields: false })
   const [, envelope] = /^application\/(grpc|connect\+)/i.exec(contentType) ?? []
   if (envelope === undefined) {
     decode(header.get('content-encoding') === 'gzip' ? await compressionGzip.decompress(bytes, maxBytes) : bytes)

@@ -45,7 +45,7 @@ describe('the sessions of the console', () => {
     expect(newest.userId).toBe(userId)
 
     const table = await runKeyturnInProcess(['console', 'sessions'], settings())
-    expect(table.stdout).toContain(newest.sessionId)
+    expect(table.stdout).toMatch(new RegExp(`UNREADABLE\n.*${newest.sessionId}.* false\n`, 's'))
     const ended = await runKeyturnInProcess(['console', 'end-session', newest.sessionId], settings())
     expect(ended).toMatchObject({ code: 0, stdout: 'the session has ended\n' })
     expect((await browser.send('/console/session')).status).toBe(401)

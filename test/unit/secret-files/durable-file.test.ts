@@ -41,9 +41,11 @@ describe('creating a file durably', () => {
   })
 })
 
-it('a draft of a process that was killed is replaced', async () => {
-  await writeFile(`${path}.keyturn-draft`, 'lost')
-  await createDurably(path, 'secret')
-  expect(await readFile(path, 'utf8')).toBe('secret')
-  expect(await readdir(folder)).toEqual(['secret.json'])
+it('of two that create a file at the same time, one does', async () => {
+  for (let round = 0; round < 20; round += 1) {
+    const name = `${path}.${round}`
+    const outcomes = await Promise.allSettled(['a', 'b'].map((text) => createDurably(name, text).then(() => text)))
+    const created = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []))
+    expect(created).toEqual([await readFile(name, 'utf8')])
+  }
 })
