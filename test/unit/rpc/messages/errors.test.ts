@@ -34,8 +34,9 @@ describe('the error for a refusal', () => {
 
   it('is no failure of the server if the caller went away', () => {
     const log = createRecordingLog()
-    const error = toConnectError(new DOMException('aborted', 'AbortError'), new Headers(), { ...OPTIONS, log })
-    expect([error.code, log.lines]).toEqual([Code.Canceled, []])
+    const aborted = Object.assign(new Error('aborted'), { name: 'AbortError' })
+    expect(toConnectError(aborted, new Headers(), { ...OPTIONS, log }).code).toBe(Code.Canceled)
+    expect(log.lines).toEqual([])
   })
 
   it('says when to try again if the database cannot be reached [RFC 9110 §10.2.3]', () => {
