@@ -110,13 +110,13 @@ describe('signing in with an OpenID provider', () => {
       clientCredentialsEnabled: false,
       instanceRoles: [InstanceRole.IAM_OWNER],
     })
-    const secret = admin.users.generateClientSecret({ userId: body.userId })
-    expect((await refusalOf(secret)).reason).toBe('PERSON_HAS_NO_CREDENTIALS')
     const { events } = await admin.audit.listAuditEvents({ resource: `users/${body.userId}` })
     expect(events.map(({ actor, action }) => [actor, action])).toEqual([
       [body.userId, 'console/sign_in'],
       ['system', 'console/person'],
     ])
+    const secret = admin.users.generateClientSecret({ userId: body.userId })
+    expect((await refusalOf(secret)).reason).toBe('PERSON_HAS_NO_CREDENTIALS')
   })
 
   it('is the same user each time, whose role follows the claims', async () => {
