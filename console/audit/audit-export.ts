@@ -2,6 +2,7 @@
  * Events of the audit trail as CSV (RFC 4180) and as JSON lines, in the JSON of the API.
  */
 import { toJson } from '@bufbuild/protobuf'
+import { timestampDate } from '@bufbuild/protobuf/wkt'
 import { type AuditEvent, AuditEventSchema } from '../../gen/iam/audit/v2/audit_service_pb.js'
 
 /** The formats that there are. */
@@ -57,8 +58,14 @@ function linesOf(format: ExportFormat, events: readonly AuditEvent[]): string {
 }
 
 function cellsOf(event: AuditEvent): string[] {
-  const fields = toJson(AuditEventSchema, event, { useProtoFieldName: true }) as Readonly<Record<string, unknown>>
-  return COLUMNS.map((name) => String((name === 'omitted' ? event.omission?.count : fields[name]) ?? ''))
+  const { eventDate, omission } = event
+  const fields: Readonly<Record<string, unknown>> = {
+    ...(toJson(AuditEventSchema, event, { useProtoFieldName: true }) as object),
+    // Its milliseconds are written when they are zero too, so that all dates are of one length.
+    event_date: eventDate && timestampDate(eventDate).toISOString(),
+    omitted: omission?.count,
+  }
+  return COLUMNS.map((name) => String(fields[name] ?? ''))
 }
 
 /** A text as one cell. A resource may be what a stranger wrote: a spreadsheet must not take it for a formula. */

@@ -101,6 +101,9 @@ function Steps({ steps }: { readonly steps: readonly RotationStep[] }) {
 
 const FORESEEN = 30
 
+/** Between a change of the form and the preview of it, in milliseconds. */
+const PAUSE = 200
+
 const DURATIONS = [
   { name: 'rotationInterval', label: 'A key signs for', hint: 'At least every 90 days is recommended.' },
   { name: 'publishAhead', label: 'Published before it signs', hint: 'So that verifiers know it long before.' },
@@ -113,9 +116,11 @@ function PolicyDialog({ policy, view }: PolicyDialogProps) {
   const { close, say } = usePage()
   const { values, paths, field } = useDraft(draftOf(policy))
   const change = { policy: policyOf(values), updateMask: { paths } }
-  const { value, failure } = useLoaded(`schedule ${JSON.stringify(values)}`, (options) =>
-    webKeys.getRotationSchedule({ count: FORESEEN, ...(paths.length > 0 && change) }, options),
-  )
+  const { value, failure } = useLoaded(`schedule ${JSON.stringify(values)}`, async (options) => {
+    // Values that are written on within the pause have ended the load: the call is not sent.
+    if (paths.length > 0) await new Promise((resolve) => setTimeout(resolve, PAUSE))
+    return await webKeys.getRotationSchedule({ count: FORESEEN, ...(paths.length > 0 && change) }, options)
+  })
   // Until it is known what follows from what was written last, that before it is shown.
   const shown = useRef(value)
   shown.current = value ?? shown.current

@@ -2,7 +2,7 @@
  * What a view has loaded: loaded again when the instance changes and after a failure, and kept, with its age, while the server cannot be
  * reached.
  */
-import type { CallOptions } from '@connectrpc/connect'
+import { type CallOptions, Code, ConnectError } from '@connectrpc/connect'
 import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { IN_BACKGROUND } from '../api/clients.ts'
@@ -76,13 +76,14 @@ export function useLoaded<T>(
 
 const NEVER = { ...NOTHING, version: undefined }
 
-/** What a load changes. A failure leaves the value. */
+/** What a load changes. A failure leaves the value, unless that has been deleted. */
 async function outcomeOf<T>(load: (options: CallOptions) => Promise<T>, options: CallOptions) {
   const began = version.value
   try {
     return { value: await load(options), version: began, at: Date.now(), failure: undefined }
   } catch (error) {
-    return { failure: failureOf(error) }
+    const isGone = ConnectError.from(error).code === Code.NotFound
+    return { ...(isGone && { value: undefined }), failure: failureOf(error) }
   }
 }
 

@@ -101,12 +101,19 @@ export function followSignInLinks(): void {
   })
 }
 
+/** The number of the last question what the user may do, and of the one whose answer is shown: answers may overtake each other. */
+let [asked, answered] = [0, 0]
+
 /** Finds out again what the signed-in user may do. A failure changes nothing: what fails next says why. */
 export async function updatePermissions(): Promise<void> {
+  asked += 1
+  const question = asked
   const after = await readSession('').catch(() => undefined)
   const { value } = session
-  if (after?.kind !== 'signed-in' || value.kind !== 'signed-in') return
-  if (after.user.userId === value.user.userId) session.value = after
+  if (question < answered || after?.kind !== 'signed-in' || value.kind !== 'signed-in') return
+  if (after.user.userId !== value.user.userId) return
+  answered = question
+  session.value = after
 }
 
 /** Ends the session. */

@@ -23,7 +23,12 @@ interface AccessSectionProps {
 export function AccessSection({ user, projects }: AccessSectionProps) {
   const { userId } = user
   const mayChange = mayWithUser('iam.user.write', user)
-  const setRoles = (instanceRoles: InstanceRole[]) => serviceUsers.setInstanceRoles({ userId, instanceRoles })
+  const setRole = async (role: InstanceRole, isHeld: boolean) => {
+    // The API sets all roles at once, and another owner may have changed others since the page or its dialog was drawn.
+    const { serviceUser = user } = await serviceUsers.getServiceUser({ userId })
+    const others = serviceUser.instanceRoles.filter((other) => other !== role)
+    await serviceUsers.setInstanceRoles({ userId, instanceRoles: isHeld ? [...others, role] : others })
+  }
   const nameOf = (projectId: string, role: string | undefined) => `${nameOfProject(projects, projectId)}: ${role}`
   return (
     <CardSection title="Access">
@@ -34,7 +39,7 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
           empty="None: it may not call Keyturn's own API."
           items={user.instanceRoles.map((role) => ({
             name: InstanceRole[role],
-            remove: () => setRoles(user.instanceRoles.filter((other) => other !== role)),
+            remove: () => setRole(role, false),
           }))}
           mayChange={may('iam.instance_role.write')}
           consequence="Its calls of Keyturn's own API that need this role are refused at once."
@@ -44,7 +49,7 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
               String(role),
               InstanceRole[role],
             ]),
-            add: (role) => setRoles([...user.instanceRoles, Number(role)]),
+            add: (role) => setRole(Number(role), true),
           }}
         />
         <div>

@@ -52,7 +52,7 @@ describeConsole('the audit trail in the console', (test) => {
     await events().getByText('CreateProject').waitFor()
     const csv = await exported('Export CSV')
     expect(csv).toMatch(
-      /^event_date,outcome,action,actor,resource,.*\r\n\d{4}-.*,ok,iam\.project\.v2\.ProjectService\/CreateProject,/,
+      /^event_date,outcome,action,actor,resource,.*\r\n\d{4}-[^,]*\.\d{3}Z,ok,iam\.project\.v2\.ProjectService\/CreateProject,/,
     )
     const lines = (await exported('Export JSON lines')).trimEnd().split('\n')
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ outcome: 'ok' }])

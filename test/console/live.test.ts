@@ -3,7 +3,7 @@ import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
 import { administrationWith } from '../support/administration.ts'
 import type { Robot } from '../support/oauth-instance.ts'
-import { signIn } from './browser.ts'
+import { type ConsolePage, signIn } from './browser.ts'
 import { describeConsole } from './console-tests.ts'
 
 describeConsole('the console while things change', (test) => {
@@ -25,6 +25,14 @@ describeConsole('the console while things change', (test) => {
     await test.page.getByLabel('New role').fill('reader')
     await test.page.getByLabel('New role').press('Enter')
     await other.page.getByRole('listitem').getByText('reader').waitFor()
+    const ask = async ({ page }: Pick<ConsolePage, 'page'>) => {
+      await page.getByRole('button', { name: 'Delete', exact: true }).click()
+      return page.getByRole('dialog')
+    }
+    const open = await ask(test)
+    await (await ask(other)).getByRole('button', { name: 'Delete for good' }).click()
+    await test.page.getByText('There is no project').waitFor()
+    expect([await open.count(), await test.page.getByLabel('New role').count()]).toEqual([1, 0])
     expect(other.faults).toEqual([])
     await other.close()
   })

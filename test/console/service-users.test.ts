@@ -1,4 +1,5 @@
 import { beforeAll, expect, it } from '@jest/globals'
+import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { eventually } from '../support/eventually.ts'
 import { requestToken } from '../support/keyturn.ts'
 import { describeConsole } from './console-tests.ts'
@@ -82,6 +83,16 @@ describeConsole('the service users in the console', (test) => {
     await dialog().getByText('Tokens that have it keep it until they expire').waitFor()
     await dialog().getByRole('button', { name: 'Remove' }).click()
     await access.getByRole('listitem').getByText('keyturn: reader').waitFor({ state: 'detached' })
+    const { IAM_AUDITOR, IAM_OWNER_VIEWER } = InstanceRole
+    const setRoles = (...instanceRoles: InstanceRole[]) =>
+      test.owner.users.setInstanceRoles({ userId: user.userId, instanceRoles })
+    await setRoles(IAM_AUDITOR, IAM_OWNER_VIEWER)
+    await access.getByRole('button', { name: 'Remove IAM_AUDITOR' }).click()
+    await setRoles(IAM_AUDITOR)
+    await dialog().getByRole('button', { name: 'Remove' }).click()
+    await dialog().waitFor({ state: 'detached' })
+    const { serviceUser } = await test.owner.users.getServiceUser({ userId: user.userId })
+    expect(serviceUser?.instanceRoles).toEqual([])
   })
 
   it('get a client certificate, and settings of which only those are written that were changed', async () => {
