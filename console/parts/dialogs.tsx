@@ -26,7 +26,7 @@ interface Leaving {
   readonly to?: string
 }
 
-export function Dialog({ title, isHeld = false, isWide = false, children }: DialogProps) {
+function Dialog({ title, isHeld = false, isWide = false, children }: DialogProps) {
   const { close } = usePage()
   const element = useRef<HTMLDialogElement>(null)
   const titleId = useId()

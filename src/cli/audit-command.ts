@@ -177,6 +177,9 @@ async function followEvents(
   }
 }
 
+/** After so many in a row, a minute or two, what refuses without a reason is no proxy that restarts. */
+const MAX_UNEXPLAINED = 12
+
 /** Whether another replica, or the same one later, may go on after an error. @param failures In a row. */
 function isPassing(error: unknown, failures: number): boolean {
   if (error instanceof TokenRefusal) return ['temporarily_unavailable', 'server_error'].includes(error.code)
@@ -184,7 +187,7 @@ function isPassing(error: unknown, failures: number): boolean {
   if (error.code === Code.Unauthenticated) return failures === 1
   // A refusal of the API, and not of a proxy, says why.
   return (
-    error.details.length === 0 ||
+    (error.details.length === 0 && failures < MAX_UNEXPLAINED) ||
     [Code.Unavailable, Code.ResourceExhausted, Code.Aborted, Code.Internal].includes(error.code)
   )
 }

@@ -11,6 +11,7 @@ import {
   toJson,
 } from '@bufbuild/protobuf'
 import { Argument, Command } from 'commander'
+import { printable } from '../domain/printable.ts'
 import { type Api, type ItemOf, openApi } from './api.ts'
 import { confirm } from './confirm.ts'
 import type { Io } from './io.ts'
@@ -22,7 +23,7 @@ import {
   type YesOption,
   yesOption,
 } from './options.ts'
-import { formatMessage, printResult, printWarnings, type Shown, tableOf } from './output.ts'
+import { formatMessage, formatOf, printResult, printWarnings, type Shown, tableOf } from './output.ts'
 
 export type Declaration = (io: Io) => Command
 
@@ -75,6 +76,8 @@ interface Call<Input extends DescMessage, Output extends DescMessage, Takes exte
   readonly question?: Step<Takes, Has, string | undefined | Promise<string | undefined>>
   /** Default: the method is called. @returns The response that is shown. */
   readonly send?: Step<Takes, Has, Promise<MessageShape<Output>>, [request: MessageInitShape<Input>]>
+  /** What a person is told besides, on standard error. */
+  readonly note?: Step<Takes, Has, string>
   /** What a person reads: the fields of the response, or a text. Default: what was done to the last argument, such as `deleted X`. */
   readonly text?: 'fields' | Step<Takes, Has, Shown | Promise<Shown>, [response: MessageShape<Output>]>
 }
@@ -121,6 +124,8 @@ export function call<
       await printResult(io, called.options, toJson(method.output, response), () =>
         text === 'fields' ? formatMessage(method.output, response) : text(response, values, called),
       )
+      if (declared.note !== undefined && formatOf(called.options) === 'table')
+        io.stderr.write(`${printable(declared.note(values, called))}\n`)
     },
   })
 }

@@ -40,7 +40,7 @@ export async function runProgram(
   // A program that reads none of it may close its end first. Its exit code says whether that was right.
   child.stdin.on('error', () => {}).end(input)
   return await new Promise((resolve) => {
-    child.on('error', ({ message: problem }) => resolve({ ...said, problem }))
+    child.on('error', ({ code }: NodeJS.ErrnoException) => resolve({ ...said, problem: `cannot be run (${code})` }))
     child.on('close', (code, ending) => {
       const how = child.killed ? 'took too long' : `ended with ${ending ?? `exit code ${code}`}`
       resolve({ ...said, problem: code === 0 ? undefined : how })

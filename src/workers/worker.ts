@@ -3,9 +3,11 @@
  * when the primary has exited.
  */
 import cluster, { type Worker } from 'node:cluster'
+import { setTimeout as delay } from 'node:timers/promises'
 import { AggregatorRegistry } from 'prom-client'
 import type { Config } from '../config/config.ts'
 import { type RunningServer, type StopOptions, startServer } from '../server/server.ts'
+import { STOP_LIMIT } from '../server/stop-limit.ts'
 import type { ServerLog } from '../telemetry/log/log.ts'
 
 type Command =
@@ -72,7 +74,9 @@ export async function runWorker(options: WorkerOptions): Promise<unknown> {
   AggregatorRegistry.setRegistries([server.metrics])
   const { listenUrl, initialised } = server
   await report({ kind: 'ready', server: { listenUrl, baseUrl: server.baseUrl, initialised } })
-  await server.stop(await stopped)
+  const { drains = false } = await stopped
+  // Nothing else ends a worker that hangs once the primary is gone.
+  await Promise.race([server.stop({ drains }), delay((drains ? config.drainSeconds * 1000 : 0) + STOP_LIMIT)])
   return undefined
 }
 

@@ -308,7 +308,10 @@ describe('mistakes', () => {
       configuration: {
         projects: [{ name: 'Not A Name', roles: ['', 'a b'] }],
         serviceUsers: [{ project: 'x', name: 'n\0', federatedIdentities: [{ issuer: '', subject: 's' }] }],
-        trustedIssuers: [{ issuer: 'https://ci.example.com', maxLifetimeSeconds: 1 }],
+        trustedIssuers: [
+          { issuer: 'https://ci.example.com', maxLifetimeSeconds: 1 },
+          { issuer: 'https://nul.example.com', keys: { source: { case: 'jwks', value: '\0' } } },
+        ],
       },
     })
     expect(mistakes.map(({ path, reason }) => `${path} ${reason}`).toSorted()).toEqual([
@@ -319,6 +322,7 @@ describe('mistakes', () => {
       'serviceUsers[0].name INVALID_ARGUMENT',
       'trustedIssuers[0].keys INVALID_ARGUMENT',
       'trustedIssuers[0].maxLifetimeSeconds INVALID_ARGUMENT',
+      'trustedIssuers[1].keys.jwks INVALID_ARGUMENT',
     ])
   })
 })

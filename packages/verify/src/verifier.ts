@@ -51,6 +51,7 @@ export interface AccessToken {
   /** The caller's roles in the service's project. Empty unless the caller requested its roles. */
   readonly roles: readonly string[]
   readonly expiresAt: Date
+  /** With the `jti`, by which single tokens can be denied: the text of a token has other spellings that are as good. */
   readonly claims: Readonly<JWTPayload>
 }
 
@@ -86,7 +87,7 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'EdDSA
 /** Bounds the work for a token before it is parsed. Just below the usual limit of a header. */
 const MAX_TOKEN_LENGTH = 15 * 1024
 
-/** @throws {TypeError} if an option is missing or has no valid value. */
+/** @throws {TypeError} if an option is missing or has no valid value; scopes and roles are not looked at. */
 export function createVerifier(options: VerifierOptions, runtime: Runtime = PLATFORM): Verifier {
   const { audience, projectId = audience, fetch = globalThis.fetch, timeoutMillis = 5_000 } = options
   const { clockToleranceSeconds: clockTolerance = 5, jwksMaxAgeSeconds = 300, cooldownSeconds = 5 } = options

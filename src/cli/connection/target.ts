@@ -45,9 +45,8 @@ async function find(io: Pick<Io, 'env'>, options: ConnectionOptions): Promise<Fo
   const named = clientVariable(env, 'KEYTURN_CONTEXT')
   if (named !== undefined) return await contextsOf(io).read(named)
   if (!namesCredentials(env) && userConfigFolder(env) !== null) {
-    const { current, contexts } = await contextsOf(io).all()
-    const context = contexts.get(current ?? '')
-    if (context !== undefined) return context
+    const { current } = await contextsOf(io).all()
+    if (current !== null) return await contextsOf(io).read(current)
   }
   return await inFile(credentialsFileFrom({}, env))
 }

@@ -49,6 +49,7 @@ export const webhooksCommand = group('webhooks', '', [
       resources: options.resource ?? [],
     }),
     text: 'fields',
+    note: () => 'the secret is not shown again',
   }),
   call('show', Methods.getWebhook, {
     description: 'Print one webhook, and how delivery goes.',
@@ -91,6 +92,7 @@ export const webhooksCommand = group('webhooks', '', [
       ...(overlap === undefined ? {} : { overlapSeconds: Number(overlap) }),
     }),
     text: 'fields',
+    note: () => 'the secret is not shown again',
   }),
   call('test', Methods.testWebhook, {
     description:

@@ -49,7 +49,10 @@ export const checkCommand = command('check', {
     const { base_url: ownIssuer } = api.target
     const request = { userId }
     const wire = await api.all(FederatedIdentityService.method.listFederatedIdentities, 'identities', request)
-    const identities = wire.map((identity) => ({ ...identity, audience: identity.audience || null }))
+    const identities = wire.map((identity) => {
+      const { issuer = '' } = issuers.find(({ issuerId }) => issuerId === identity.issuerId) ?? {}
+      return { ...identity, issuer, audience: identity.audience || null }
+    })
     const fitting = identities.find((identity) => misfitOf(identity, token, ownIssuer) === undefined)
     if (fitting === undefined) {
       const misfits = identities.map((identity) => describeMisfit(identity, token, ownIssuer)).join('; ')
@@ -70,11 +73,11 @@ export const checkCommand = command('check', {
   },
 })
 
-type ListedIdentity = Parameters<typeof misfitOf>[0] & { readonly identityId: string }
+type ListedIdentity = Parameters<typeof misfitOf>[0] & { readonly identityId: string; readonly issuer: string }
 
 /** The first value that is another one than the identity asks for, and both values. */
 function describeMisfit(identity: ListedIdentity, token: FederatedToken, ownIssuer: string): string {
-  const { identityId, issuerId: iss, subject: sub, audience, claims } = identity
+  const { identityId, issuer: iss, subject: sub, audience, claims } = identity
   const name = misfitOf(identity, token, ownIssuer) ?? ''
   const registered: Readonly<Record<string, string>> = { iss, sub, aud: audience ?? ownIssuer }
   const asked = registered[name] ?? claims.find(({ pointer }) => pointer === name)?.value

@@ -186,7 +186,7 @@ const ISSUERS = group('issuers', 'The issuers whose JWTs are believed.', [
       const updated = await api.call(Issuers.updateTrustedIssuer, request)
       const { fetchDate, failure } = updated.trustedIssuer?.fetchedKeys ?? {}
       // Of another source: whether they can be is seen at once.
-      if (failure === '' && fetchDate === undefined)
+      if (request.keys !== undefined && failure === '' && fetchDate === undefined)
         await refreshed(api, issuerId, `${texts.issuerId} is updated, and its keys`)
       return updated
     },

@@ -36,6 +36,8 @@ export const secretsCommand = group('secrets', '', [
       return create(Methods.generateClientSecret.output, { ...response, clientSecret: '' })
     },
     text: 'fields',
+    note: (_, { options: { out } }) =>
+      out === undefined ? 'the secret is not shown again' : `the credentials were written to ${resolve(out)}`,
   }),
   list(Methods.listClientSecrets, 'secrets', {
     description: 'List the secrets of a user without the secrets, oldest first.',
@@ -88,6 +90,7 @@ export const userTokensCommand = group('tokens', "Personal access tokens of a us
     options: { expires: expiresOption().makeOptionMandatory() },
     request: (user, { options }) => ({ ...user, ...expirationFrom(options) }),
     text: 'fields',
+    note: () => 'the token is not shown again',
   }),
   list(Methods.listPersonalAccessTokens, 'personalAccessTokens', {
     description: 'List the personal access tokens of a user without the tokens, oldest first.',

@@ -123,6 +123,8 @@ function tooLarge(path: string, limit: string): Mistake {
 function* valuesIn(value: unknown, path = ''): Iterable<{ readonly path: string; readonly value: unknown }> {
   yield { path, value }
   if (typeof value !== 'object' || value === null) return
+  // A oneof has no name in JSON. What is chosen has.
+  if ('case' in value && 'value' in value) return yield* valuesIn(value.value, path.replace(/\w+$/, String(value.case)))
   for (const [name, member] of Object.entries(value))
     yield* valuesIn(member, Array.isArray(value) ? `${path}[${name}]` : `${path}.${name}`.replace(/^\./, ''))
 }

@@ -79,7 +79,7 @@ const MAY_PASS = /^(Connection terminated|timeout e(xpired|xceeded)|Query read t
 const DESTROYED = 'driver has already been destroyed'
 
 /** The connection could not be made, or was lost. If all addresses of a host fail, the error has only a code. */
-export class ConnectionFailure extends Error {
+class ConnectionFailure extends Error {
   /** Of the system, of Node.js or of OpenSSL; empty if there is none. */
   readonly code: string
 

@@ -37,7 +37,7 @@ export class LogOutput {
   }
 
   /** Writes the buffer to the stream. Synchronous, so that a process can do it at its exit. */
-  flush(onWritten = () => {}): void {
+  flush(onWritten: (error?: Error | null) => void = () => {}): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
     const lines = this.#lines
@@ -47,7 +47,7 @@ export class LogOutput {
 
   /** Flushes and waits for the stream, up to so many milliseconds. @returns Whether everything is written. */
   async written(milliseconds: number): Promise<boolean> {
-    const written = new Promise<boolean>((resolve) => this.flush(() => resolve(true)))
+    const written = new Promise<boolean>((resolve) => this.flush((error) => resolve(!error)))
     return await Promise.race([written, delay(milliseconds, false, { ref: false })])
   }
 

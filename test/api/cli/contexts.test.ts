@@ -156,7 +156,11 @@ describe('the server and the caller of a command', () => {
     await login('--name', 'good')
     const { current, contexts } = await stored()
     const both = { ...contexts, spoilt: { ...admin, client_secret: 'wrong' } }
-    await writeFile(join(home, '.config/keyturn/contexts.json'), JSON.stringify({ current, contexts: both }))
+    const write = (used: unknown) =>
+      writeFile(join(home, '.config/keyturn/contexts.json'), JSON.stringify({ current: used, contexts: both }))
+    await write('gone')
+    expect(await keyturn(['keys', 'list'])).toMatchObject({ stderr: expect.stringContaining('no context "gone"') })
+    await write(current)
     const KEYTURN_TOKEN = personalAccessToken
     expect({
       current: await codeOfList([]),

@@ -50,7 +50,9 @@ async function works(clientId: string, secret: string): Promise<boolean> {
 describe('keyturn secrets generate', () => {
   it('prints the client ID and the secret, this once [Spec §5]', async () => {
     const clientId = await createUser()
-    const lines = await terminal.lines('secrets', 'generate', clientId)
+    const { stdout, stderr } = await keyturn('generate', clientId)
+    expect(stderr).toBe('the secret is not shown again\n')
+    const lines = stdout.split('\n')
     const printed = Object.fromEntries(lines.map((line) => line.split(/ {2,}/)))
     expect(printed).toMatchObject({ 'client id': clientId, 'secret id': (await secretsOf(clientId))[0]!.secretId })
     expect(await works(clientId, printed['client secret'])).toBe(true)
@@ -73,8 +75,9 @@ describe('keyturn secrets generate --out', () => {
   it('writes a credentials file that only its owner can read, and prints no secret', async () => {
     const clientId = await createUser()
     const path = pathOf('invoices.json')
-    const printed = await terminal.lines('secrets', 'generate', clientId, '--out', path)
-    expect(printed.join('\n')).toMatch(/^client secret +-$/m)
+    const { stdout, stderr } = await keyturn('generate', clientId, '--out', path)
+    expect(stdout).toMatch(/^client secret +-$/m)
+    expect(stderr).toBe(`the credentials were written to ${path}\n`)
     expect((await stat(path)).mode & 0o777).toBe(0o600)
     const { base_url, token_endpoint } = await terminal.server.admin()
     const content = JSON.parse(await readFile(path, 'utf8'))

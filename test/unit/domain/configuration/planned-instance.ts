@@ -31,7 +31,7 @@ export const EMPTY: ConfiguredState = {
 }
 
 /** Options with ids that count up. */
-export function planOptions(options: Partial<PlanOptions> = {}): PlanOptions {
+function planOptions(options: Partial<PlanOptions> = {}): PlanOptions {
   let ids = 0
   return {
     label: 'default',
