@@ -132,8 +132,11 @@ export function startServerProcess(options: ServerOptions): ServerProcess {
       resolve(said.reason() || `it ended with ${signal ?? `exit code ${code}`}`)
     })
   })
-  // A killed shell leaves the server and the one that waits for the end of the pipe.
-  void ended.then(() => guard?.destroy())
+  // A killed shell leaves the server and the one that waits for the end of the pipe, and frozen ones keep the other pipe open.
+  void ended.then(() => {
+    guard?.destroy()
+    child.stderr?.destroy()
+  })
 
   const kill = (signal: NodeJS.Signals): void => {
     if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return

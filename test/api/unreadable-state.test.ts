@@ -52,7 +52,7 @@ afterAll(async () => {
   await postgres?.stop()
 })
 
-const query = (text: string, values: unknown[]) => postgres.query(text, values, url)
+const query = (text: string, values: unknown[] = []) => postgres.query(text, values, url)
 
 async function newUser(name: string): Promise<AdminCredentials & { readonly userId: string }> {
   const { projects } = await admin.projects.listProjects({})
@@ -176,5 +176,21 @@ describe('a replica that cannot take over a change, because of a row that cannot
     await admin.users.listServiceUsers({})
     expect(await unreadable()).toEqual(['keyturn_replica_unreadable{kind="none",id=""} 0'])
     expect((await admin.projects.listProjectScopes({ projectId })).scopes).toContain('victim')
+  })
+
+  it('says so to who takes a secret away, which it goes on to accept for a while', async () => {
+    const user = await newUser('loser')
+    expect(await statusOf(user)).toBe(200)
+    await query(`create function break_row() returns trigger language plpgsql as $$ begin
+      insert into credentials (credential_id, user_id, kind, content, creation_date, mac)
+        values ('${KEY_ID}', new.user_id, 'user_key', '{}', now(), ''); return null; end $$`)
+    await query(`create trigger break_row after update on credentials for each row
+      when (old.deactivation_date is distinct from new.deactivation_date) execute function break_row()`)
+    const { userId } = user
+    const { secrets } = await admin.users.listClientSecrets({ userId })
+    const { secretId } = secrets[0]!
+    expect(await refusalOf(admin.users.deactivateClientSecret({ userId, secretId }))).toEqual(NOT_IN_FORCE)
+    await mend()
+    await eventually(async () => expect(await statusOf(user)).toBe(401))
   })
 })

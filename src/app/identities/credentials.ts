@@ -63,6 +63,8 @@ interface Made {
 interface Part {
   readonly kind: CredentialKind
   readonly credentialId?: string | undefined
+  /** It is answered although this replica does not know it yet: no second answer could show it. */
+  readonly isShownOnce?: boolean
 }
 
 export type Credentials = ReturnType<typeof createCredentials>
@@ -78,14 +80,14 @@ export function createCredentials(options: CredentialsOptions) {
   const change = async <T>(
     actor: Actor,
     userId: string,
-    { kind, credentialId }: Part,
+    { kind, credentialId, isShownOnce = false }: Part,
     decide: (user: ServiceUser, moment: ChangeMoment) => { readonly next: ServiceUser; readonly result: T },
   ): Promise<T> => {
     if (isSelfService(actor.authority, userId) && !selfService.take(userId)) throw selfServiceLimitReached()
     const part = [partOf(kind), ...(credentialId === undefined ? [] : [credentialId])]
     const entry = { ...actor, resource: userResource(userId, ...part) }
     const stored = store.changeUser(userId, entry, (user, moment) => decide(existingUser(user, userId), moment))
-    if (!SHOWN_ONCE.includes(kind)) return replica.inForce(stored)
+    if (!isShownOnce) return replica.inForce(stored)
     const result = await stored
     await replica.refreshOrLog()
     return result
@@ -98,7 +100,8 @@ export function createCredentials(options: CredentialsOptions) {
     make: (made: Made, clock: Date) => CredentialOf<Kind>,
   ): Promise<{ readonly user: ServiceUser; readonly credential: CredentialOf<Kind> }> => {
     const credentialId = newId()
-    return change(actor, userId, { kind, credentialId }, (user, { clock, date }) => {
+    const isShownOnce = SHOWN_ONCE.includes(kind)
+    return change(actor, userId, { kind, credentialId, isShownOnce }, (user, { clock, date }) => {
       const credential = make({ credentialId, createdAt: date }, clock)
       return { next: addCredential(user, credential, clock), result: { user, credential } }
     })
