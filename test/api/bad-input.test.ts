@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeServers, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
 
 let server: Keyturn
 let token: string
@@ -9,10 +9,7 @@ beforeAll(async () => {
   token = await requestToken(await server.admin())
 })
 
-afterAll(async () => {
-  await server.stop()
-  await removeFolder(server.dataDir)
-})
+afterAll(() => removeServers(server))
 
 interface Answer {
   readonly status: number

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { CertificateMatch } from '../../gen/iam/user/v2/client_certificate_pb.js'
 import { type Administration, administrationOf, NOBODY, refusalOf } from '../support/administration.ts'
 import { certificateOf } from '../support/certificates.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeServers, startKeyturnInProcess } from '../support/keyturn.ts'
 
 type Match = CertificateMatch['match']
 
@@ -19,10 +19,7 @@ beforeAll(async () => {
   admin = await administrationOf(server)
 })
 
-afterAll(async () => {
-  await server?.stop()
-  if (server !== undefined) await removeFolder(server.dataDir)
-})
+afterAll(() => removeServers(server))
 
 let count = 0
 async function newUser(): Promise<string> {

@@ -22,7 +22,7 @@ import {
   reasonOf,
   type TokenSource,
 } from '../../packages/client/src/index.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeServers, startKeyturnInProcess } from '../support/keyturn.ts'
 
 let server: Keyturn
 let issuer: string
@@ -42,10 +42,7 @@ function connect(): void {
   tokens = createTokenSource({ issuer, ...admin, scope: API_SCOPE })
   api = createApi({ issuer, tokens })
 }
-afterAll(async () => {
-  await server?.stop()
-  if (server !== undefined) await removeFolder(server.dataDir)
-})
+afterAll(() => removeServers(server))
 
 /** The claims, if jose accepts the token with the published keys. */
 async function judged(token: string): Promise<Record<string, unknown>> {

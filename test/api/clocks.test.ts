@@ -8,7 +8,7 @@ import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { administrationOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
-import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeServers, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 import { parsePrometheusText } from '../support/prometheus-text.ts'
@@ -26,8 +26,7 @@ beforeEach(async () => {
   url = await postgres.createDatabase()
 })
 afterEach(async () => {
-  await server?.stop()
-  if (server !== undefined) await removeFolder(server.dataDir)
+  await removeServers(server)
   server = undefined
 })
 afterAll(() => postgres?.stop())

@@ -6,7 +6,7 @@ import { connect, type OutgoingHttpHeaders } from 'node:http2'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Administration, administrationOf } from '../support/administration.ts'
 import { type ConsoleBrowser, newCode, openBrowser, PAGE } from '../support/console-browser.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeServers, startKeyturnInProcess } from '../support/keyturn.ts'
 
 const CALL = '/console/api/iam.project.v2.ProjectService/ListProjects'
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -20,10 +20,7 @@ beforeAll(async () => {
   browser = openBrowser(server)
   await browser.signIn(await newCode(admin))
 })
-afterAll(async () => {
-  await server?.stop()
-  if (server !== undefined) await removeFolder(server.dataDir)
-})
+afterAll(() => removeServers(server))
 
 const post = (path: string, headers: Record<string, string>, body = '{}') =>
   fetch(server.listenUrl + path, {
@@ -134,10 +131,7 @@ describe('the console that is switched off', () => {
   beforeAll(async () => {
     off = await startKeyturnInProcess({ env: { KEYTURN_CONSOLE: 'off' } })
   })
-  afterAll(async () => {
-    await off?.stop()
-    if (off !== undefined) await removeFolder(off.dataDir)
-  })
+  afterAll(() => removeServers(off))
 
   it.each([
     ['GET', '/console/'],

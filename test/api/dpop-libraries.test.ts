@@ -25,7 +25,7 @@ import {
   type Verifier,
 } from '../../packages/verify/src/index.ts'
 import { newProofKey, newRsaProofKey, type ProofKey, type ProofOptions, proofOf } from '../support/dpop.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeServers, startKeyturnInProcess } from '../support/keyturn.ts'
 import { ManualRuntime } from '../support/manual-runtime.ts'
 
 const HOUR_MILLIS = 3_600_000
@@ -47,10 +47,7 @@ beforeAll(async () => {
   userId = decodeJwt(token).sub!
 })
 
-afterAll(async () => {
-  await server?.stop()
-  if (server !== undefined) await removeFolder(server.dataDir)
-})
+afterAll(() => removeServers(server))
 
 async function requestToken(headers: Record<string, string> = {}): Promise<string> {
   const { clientId: client_id, clientSecret: client_secret } = client

@@ -7,7 +7,7 @@ import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
 import { type Administration, administrationWith, refusalOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, removeServers, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
@@ -44,10 +44,9 @@ afterEach(async () => {
 })
 
 afterAll(async () => {
-  await Promise.all([a?.stop(), b?.stop()])
+  await removeServers(a, b)
   await database?.close()
   await postgres?.stop()
-  for (const server of [a, b]) if (server !== undefined) await removeFolder(server.dataDir)
 })
 
 /** A follower that has begun, from now on unless the request says otherwise. */

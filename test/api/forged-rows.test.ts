@@ -10,7 +10,7 @@ import { eventually } from '../support/eventually.ts'
 import {
   type AdminCredentials,
   type Keyturn,
-  removeFolder,
+  removeServers,
   requestToken,
   startKeyturnInProcess,
 } from '../support/keyturn.ts'
@@ -34,9 +34,8 @@ beforeAll(async () => {
   token = await requestToken(admin)
 })
 afterAll(async () => {
-  await server?.stop()
+  await removeServers(server)
   await postgres?.stop()
-  if (server !== undefined) await removeFolder(server.dataDir)
 })
 
 /** Starts and stops another replica. */

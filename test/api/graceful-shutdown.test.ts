@@ -9,7 +9,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
 import { checkHealth, watchHealth } from '../support/grpc-health.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeServers, startKeyturnInProcess } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import {
   aToken,
@@ -25,8 +25,7 @@ const clients = new TestClients()
 let server: Keyturn | undefined
 afterEach(async () => {
   clients.close()
-  await server?.stop()
-  if (server !== undefined) await removeFolder(server.dataDir)
+  await removeServers(server)
   server = undefined
 })
 

@@ -11,7 +11,7 @@ import { credentials, Client as GrpcJsClient, Metadata, type ServiceError, statu
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { SERVICES } from '../support/administration.ts'
-import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeServers, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
 import { clientOf, TRANSPORTS, type TransportName, webKeyClient } from '../support/web-key-client.ts'
 
 const SERVICE = '/iam.webkey.v2beta.WebKeyService'
@@ -26,8 +26,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   client?.close()
-  await server?.stop()
-  if (server !== undefined) await removeFolder(server.dataDir)
+  await removeServers(server)
 })
 
 /** The status of a call with these bytes. */

@@ -15,7 +15,7 @@ import {
 import { status } from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
-import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeServers, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
 
 const SERVICE = '/iam.webkey.v2.WebKeyService'
 const LIMIT = 64 * 1024
@@ -30,10 +30,7 @@ beforeAll(async () => {
   token = await requestToken(await server.admin())
 })
 
-afterAll(async () => {
-  await server?.stop()
-  if (server !== undefined) await removeFolder(server.dataDir)
-})
+afterAll(() => removeServers(server))
 
 function clientWith(transport: (typeof TRANSPORTS)[keyof typeof TRANSPORTS]): Client<typeof WebKeyService> {
   const authenticate: Interceptor = (next) => (req) => {

@@ -6,6 +6,7 @@ import { freePort } from '../support/free-port.ts'
 import {
   type Keyturn,
   removeFolder,
+  removeServers,
   runKeyturnInProcess,
   startKeyturnInProcess,
   temporaryFolder,
@@ -26,10 +27,7 @@ beforeEach(async () => {
   env = { KEYTURN_LISTEN: `127.0.0.1:${port}`, KEYTURN_BASE_URL: baseUrl, KEYTURN_INITIAL_CREDENTIALS_FILE: file }
 })
 afterEach(async () => {
-  for (const server of running.splice(0)) {
-    await server.stop()
-    await removeFolder(server.dataDir)
-  }
+  await removeServers(...running.splice(0))
   await removeFolder(folder)
 })
 

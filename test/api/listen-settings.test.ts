@@ -6,18 +6,13 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { closed } from '../support/closed.ts'
 import { freePort } from '../support/free-port.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeServers, startKeyturnInProcess } from '../support/keyturn.ts'
 
 const FIXTURES = join(import.meta.dirname, '../support/tls')
 
 const running: Keyturn[] = []
 
-afterEach(async () => {
-  for (const server of running.splice(0)) {
-    await server.stop()
-    await removeFolder(server.dataDir)
-  }
-})
+afterEach(() => removeServers(...running.splice(0)))
 
 async function start(env: Record<string, string>): Promise<Keyturn> {
   const server = await startKeyturnInProcess({ env })

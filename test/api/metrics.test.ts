@@ -8,7 +8,7 @@ import { freePort } from '../support/free-port.ts'
 import {
   type AdminCredentials,
   type Keyturn,
-  removeFolder,
+  removeServers,
   requestToken,
   startKeyturnInProcess,
 } from '../support/keyturn.ts'
@@ -25,10 +25,7 @@ beforeAll(async () => {
   admin = await server.admin()
 })
 
-afterAll(async () => {
-  await server.stop()
-  await removeFolder(server.dataDir)
-})
+afterAll(() => removeServers(server))
 
 /** Once all requests before it are counted, which is when their responses have closed. */
 async function measured(name: string, labels: Record<string, string> = {}): Promise<number> {

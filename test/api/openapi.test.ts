@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeServers, startKeyturnInProcess } from '../support/keyturn.ts'
 
 interface Description {
   readonly openapi: string
@@ -15,12 +15,7 @@ beforeAll(async () => {
   server = await startKeyturnInProcess()
   withoutBeta = await startKeyturnInProcess({ env: { KEYTURN_BETA_API: 'off' } })
 })
-afterAll(async () => {
-  for (const each of [server, withoutBeta]) {
-    await each?.stop()
-    if (each !== undefined) await removeFolder(each.dataDir)
-  }
-})
+afterAll(() => removeServers(server, withoutBeta))
 
 async function descriptionOf({ listenUrl }: Keyturn): Promise<Description> {
   return (await (await fetch(`${listenUrl}/openapi.json`)).json()) as Description

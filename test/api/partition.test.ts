@@ -14,7 +14,7 @@ import { eventually } from '../support/eventually.ts'
 import {
   type AdminCredentials,
   type Keyturn,
-  removeFolder,
+  removeServers,
   requestToken,
   startKeyturnInProcess,
 } from '../support/keyturn.ts'
@@ -60,10 +60,7 @@ beforeAll(async () => {
   await admin.projects.addProjectScope({ projectId, scope: 'print' })
 })
 afterAll(async () => {
-  for (const server of [here, there]) {
-    await server?.stop()
-    if (server !== undefined) await removeFolder(server.dataDir)
-  }
+  await removeServers(here, there)
   await proxy?.close()
   await postgres?.stop()
 })

@@ -13,6 +13,7 @@ import {
   collect,
   type Keyturn,
   removeFolder,
+  removeServers,
   requestToken,
   spawnKeyturn,
   startKeyturnInProcess,
@@ -36,10 +37,7 @@ beforeAll(async () => {
   bearer = `Bearer ${await requestToken(await server.admin())}`
 })
 
-afterAll(async () => {
-  await server?.stop()
-  if (server !== undefined) await removeFolder(server.dataDir)
-})
+afterAll(() => removeServers(server))
 
 interface Sent {
   readonly method: string

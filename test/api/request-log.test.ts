@@ -8,7 +8,7 @@ import { callWithGrpcJs } from '../support/grpc-js.ts'
 import {
   type AdminCredentials,
   type Keyturn,
-  removeFolder,
+  removeServers,
   requestToken,
   startKeyturnInProcess,
 } from '../support/keyturn.ts'
@@ -27,10 +27,7 @@ beforeAll(async () => {
   adminId = admin.client_id.split('@')[0] ?? ''
 })
 
-afterAll(async () => {
-  await server?.stop()
-  await removeFolder(server.dataDir)
-})
+afterAll(() => removeServers(server))
 
 type Line = Record<string, unknown>
 

@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.ts'
 import {
   type AdminCredentials,
   type Keyturn,
-  removeFolder,
+  removeServers,
   requestToken,
   startKeyturnInProcess,
 } from '../support/keyturn.ts'
@@ -34,8 +34,7 @@ beforeEach(async () => {
   env = { KEYTURN_DATABASE_URL: url.href, KEYTURN_MASTER_KEYS: generateMasterKey() }
 })
 afterEach(async () => {
-  await server?.stop()
-  if (server !== undefined) await removeFolder(server.dataDir)
+  await removeServers(server)
   server = undefined
   await proxy.close()
 })

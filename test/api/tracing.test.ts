@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { eventually } from '../support/eventually.ts'
-import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeServers, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
 import { webKeyClient } from '../support/web-key-client.ts'
 import { type CollectedSpan, startTraceCollector, type TraceCollector } from './trace-collector.ts'
 
@@ -11,10 +11,7 @@ const running: Keyturn[] = []
 const collectors: TraceCollector[] = []
 
 afterEach(async () => {
-  for (const server of running.splice(0)) {
-    await server.stop()
-    await removeFolder(server.dataDir)
-  }
+  await removeServers(...running.splice(0))
   for (const collector of collectors.splice(0)) await collector.stop()
 })
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { State } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import { callWithGrpcJs } from '../support/grpc-js.ts'
-import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeServers, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
 import { TRANSPORTS, type TransportName, webKeyClient } from '../support/web-key-client.ts'
 
 let server: Keyturn
@@ -19,10 +19,7 @@ beforeEach(async () => {
   token = await requestToken(await server.admin())
 })
 
-afterAll(async () => {
-  await server.stop()
-  await removeFolder(server.dataDir)
-})
+afterAll(() => removeServers(server))
 
 describe('the web key service', () => {
   it.each(Object.keys(TRANSPORTS) as TransportName[])(

@@ -9,7 +9,7 @@ import { freePort } from '../support/free-port.ts'
 import {
   type AdminCredentials,
   type Keyturn,
-  removeFolder,
+  removeServers,
   requestToken,
   startKeyturnInProcess,
 } from '../support/keyturn.ts'
@@ -46,8 +46,7 @@ beforeAll(async () => {
   admin = administrationWith(server, await requestToken(owner))
 })
 afterAll(async () => {
-  await server?.stop()
-  if (server !== undefined) await removeFolder(server.dataDir)
+  await removeServers(server)
   await proxy?.close()
   await postgres?.stop()
 })

@@ -18,7 +18,7 @@ import {
   type VerifierOptions,
 } from '../../packages/verify/src/index.ts'
 import { type Administration, administrationOf } from '../support/administration.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeServers, startKeyturnInProcess } from '../support/keyturn.ts'
 import { ManualRuntime } from '../support/manual-runtime.ts'
 
 const ROLES = 'urn:service:iam:org:projects:roles'
@@ -49,10 +49,7 @@ beforeAll(async () => {
 beforeEach(() => {
   runtime = new ManualRuntime()
 })
-afterAll(async () => {
-  await server?.stop()
-  if (server !== undefined) await removeFolder(server.dataDir)
-})
+afterAll(() => removeServers(server))
 
 function verifier(options: Partial<VerifierOptions> = {}): Verifier {
   return createVerifier({ issuer: server.baseUrl, audience: projectId, ...options }, runtime)

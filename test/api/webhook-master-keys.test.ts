@@ -4,7 +4,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals'
 import { type Administration, administrationOf, administrationWith } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Keyturn, removeFolder, runKeyturnInProcess, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeServers, runKeyturnInProcess, startKeyturnInProcess } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 import { idOf, NEWER, OLDER } from '../support/rotated-instance.ts'
@@ -25,12 +25,7 @@ beforeAll(async () => {
   const url = await postgres.createMigratedDatabase()
   env = { KEYTURN_DATABASE_URL: url, KEYTURN_OUTBOUND_NETWORKS: '127.0.0.1, ::1' }
 })
-afterEach(async () => {
-  for (const server of running.splice(0)) {
-    await server.stop()
-    await removeFolder(server.dataDir)
-  }
-})
+afterEach(() => removeServers(...running.splice(0)))
 afterAll(async () => {
   await receiver?.stop()
   await postgres?.stop()

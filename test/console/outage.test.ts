@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { type Administration, administrationOf } from '../support/administration.ts'
 import { newCode } from '../support/console-browser.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeServers, startKeyturnInProcess } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
@@ -32,8 +32,7 @@ describeUnless(NO_BROWSER)('the console without the database', () => {
   })
   afterAll(async () => {
     await browser?.close()
-    await server?.stop()
-    if (server !== undefined) await removeFolder(server.dataDir)
+    await removeServers(server)
     await proxy?.close()
     await postgres?.stop()
   })

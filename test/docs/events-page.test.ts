@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Administration, administrationOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
-import { collect, type Keyturn, removeFolder, spawnKeyturn, startKeyturnInProcess } from '../support/keyturn.ts'
+import { collect, type Keyturn, removeServers, spawnKeyturn, startKeyturnInProcess } from '../support/keyturn.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/events.md'), 'utf8')
 const commands = [...page.matchAll(/^```sh\n(.*?)^```$/gms)]
@@ -28,10 +28,7 @@ beforeAll(async () => {
   })
   values.set('USER_ID', serviceUser!.userId)
 })
-afterAll(async () => {
-  await server?.stop()
-  if (server !== undefined) await removeFolder(server.dataDir)
-})
+afterAll(() => removeServers(server))
 
 const filledIn = (command: string) => command.replace(/USER_ID|POSITION/g, (name) => values.get(name) ?? name)
 

@@ -6,7 +6,7 @@ import { createWorkerMetrics } from '../../src/telemetry/metrics/worker-metrics.
 import { administrationWith } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
-import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeServers, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
 import { type Family, parsePrometheusText, type Sample } from '../support/prometheus-text.ts'
 import { webKeyClient } from '../support/web-key-client.ts'
 import { referencesOf } from './promql.ts'
@@ -80,10 +80,7 @@ beforeAll(async () => {
   exposed = new Map([...(await scrapeWorkers()), ...(await scrapeServer())])
 })
 
-afterAll(async () => {
-  await server.stop()
-  await removeFolder(server.dataDir)
-})
+afterAll(() => removeServers(server))
 
 function samplesOf(name: string): readonly Sample[] {
   return [...exposed.values()].flatMap(({ samples }) => samples.filter((sample) => sample.name === name))

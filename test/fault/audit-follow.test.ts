@@ -14,7 +14,7 @@ import {
   collect,
   type Keyturn,
   type KeyturnProcess,
-  removeFolder,
+  removeServers,
   requestToken,
   spawnKeyturn,
   startKeyturn,
@@ -61,9 +61,8 @@ afterEach(async () => {
 })
 
 afterAll(async () => {
-  await Promise.all([a?.stop(), b?.stop()])
+  await removeServers(a, b)
   await postgres?.stop()
-  for (const server of [a, b]) if (server !== undefined) await removeFolder(server.dataDir)
 })
 
 /** The command, which has begun. */

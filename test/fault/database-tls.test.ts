@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { authorityOf, certificateOf, SERVER_AUTH } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Keyturn, removeFolder, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeServers, requestToken, startKeyturnInProcess } from '../support/keyturn.ts'
 import { databaseUser, giveTo } from '../support/system-user.ts'
 import { createPostgresServer, type PostgresServer } from './postgres-server.ts'
 
@@ -28,10 +28,7 @@ beforeAll(async () => {
   await server.stop('fast')
 })
 afterEach(async () => {
-  for (const keyturn of started.splice(0)) {
-    await keyturn.stop()
-    await removeFolder(keyturn.dataDir)
-  }
+  await removeServers(...started.splice(0))
   await server.stop('fast')
 })
 afterAll(async () => {

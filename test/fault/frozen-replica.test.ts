@@ -8,7 +8,7 @@ import { type Administration, administrationWith } from '../support/administrati
 import {
   type Keyturn,
   type KeyturnProcess,
-  removeFolder,
+  removeServers,
   requestToken,
   startKeyturn,
   startKeyturnInProcess,
@@ -37,10 +37,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   frozen?.process.kill('SIGCONT')
-  for (const server of [frozen, other]) {
-    await server?.stop()
-    if (server !== undefined) await removeFolder(server.dataDir)
-  }
+  await removeServers(frozen, other)
   await proxy?.close()
   await postgres?.stop()
 })

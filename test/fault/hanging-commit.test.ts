@@ -10,6 +10,7 @@ import {
   type Keyturn,
   type KeyturnProcess,
   removeFolder,
+  removeServers,
   startKeyturn,
   startKeyturnInProcess,
 } from '../support/keyturn.ts'
@@ -36,10 +37,7 @@ afterEach(async () => {
   await creator?.kill()
   if (creator !== undefined) await removeFolder(creator.dataDir)
   creator = undefined
-  for (const server of started) {
-    await server.stop()
-    await removeFolder(server.dataDir)
-  }
+  await removeServers(...started)
 })
 afterAll(() => postgres?.stop())
 

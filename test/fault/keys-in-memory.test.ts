@@ -12,7 +12,7 @@ import { parseKeyAlgorithm } from '../../src/domain/keys/key-algorithm.ts'
 import { type Administration, administrationWith } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import { collectGarbage, INSPECTABLE } from '../support/held-memory.ts'
-import { type KeyturnProcess, removeFolder, requestToken, startKeyturn } from '../support/keyturn.ts'
+import { type KeyturnProcess, removeFolder, removeServers, requestToken, startKeyturn } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 import type { Secret } from '../support/secret-search.ts'
@@ -66,9 +66,8 @@ beforeAll(async () => {
   administration = administrationWith(server, await requestToken(admin))
 })
 afterAll(async () => {
-  await server?.stop()
+  await removeServers(server)
   await postgres?.stop()
-  if (server !== undefined) await removeFolder(server.dataDir)
 })
 
 /** Those that the database has or has had, by the ids of their web keys. */

@@ -218,6 +218,14 @@ export async function removeFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true, maxRetries: 20 })
 }
 
+/** Stops servers, those that have started, and removes their folders. */
+export async function removeServers(...servers: (Keyturn | undefined)[]): Promise<void> {
+  for (const server of servers) {
+    await server?.stop()
+    if (server !== undefined) await removeFolder(server.dataDir)
+  }
+}
+
 /** Gets an access token with the secret in the body. */
 export async function requestToken(
   { token_endpoint, client_id, client_secret }: AdminCredentials,

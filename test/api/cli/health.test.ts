@@ -2,15 +2,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { freePort } from '../../support/free-port.ts'
-import { type Keyturn, removeFolder, runKeyturnInProcess, startKeyturnInProcess } from '../../support/keyturn.ts'
+import { type Keyturn, removeServers, runKeyturnInProcess, startKeyturnInProcess } from '../../support/keyturn.ts'
 
 const running: Keyturn[] = []
-afterEach(async () => {
-  for (const server of running.splice(0)) {
-    await server.stop()
-    await removeFolder(server.dataDir)
-  }
-})
+afterEach(() => removeServers(...running.splice(0)))
 
 /** The settings of a server that runs. */
 async function start(env: Record<string, string> = {}): Promise<Record<string, string>> {
