@@ -83,17 +83,6 @@ describe('the client certificates of a user', () => {
     expect(await list(userId)).toHaveLength(1)
   })
 
-  it('are ten at most, and end with their user', async () => {
-    const userId = await newUser()
-    for (let i = 0; i < 10; i += 1) await add(userId, { case: 'sanDns', value: `${i}.example` })
-    expect(await refusalOf(add(userId, { case: 'sanDns', value: '10.example' }))).toMatchObject({
-      code: 'ResourceExhausted',
-      reason: 'CLIENT_CERTIFICATE_LIMIT_REACHED',
-    })
-    await admin.users.deleteServiceUser({ userId })
-    expect(await refusalOf(list(userId))).toMatchObject({ reason: 'USER_NOT_FOUND' })
-  })
-
   it('are not those of a user that does not exist, and must not have ended', async () => {
     const match = { case: 'sanDns', value: 'a.example' } as const
     expect(await refusalOf(add(NOBODY, match))).toMatchObject({ reason: 'USER_NOT_FOUND' })

@@ -99,14 +99,6 @@ describe.each(KINDS)('a $kind', ({ add, remove, list, reason }) => {
     expect(await refusalOf(remove(ids[3]!))).toMatchObject({ code: 'NotFound', reason: `${reason}_NOT_FOUND` })
   })
 
-  it('is one of ten at most', async () => {
-    const first = await add()
-    for (let i = 1; i < 10; i += 1) await add()
-    expect(await refusalOf(add())).toMatchObject({ code: 'ResourceExhausted', reason: `${reason}_LIMIT_REACHED` })
-    await remove(first)
-    await add()
-  })
-
   it('does not end in the past, or at no time at all', async () => {
     expect(await refusalOf(add(inFuture(-HOUR)))).toMatchObject({
       code: 'InvalidArgument',

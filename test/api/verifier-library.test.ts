@@ -85,14 +85,6 @@ describe('a verifier', () => {
     await expect(verifier().verify(jwt)).rejects.toEqual(invalid('the access token is meant for another service'))
   })
 
-  it.each<[string, (jwt: string) => string]>([
-    ['another signature', (jwt) => `${jwt.slice(0, -8)}AAAAAAAA`],
-    ['no signature', (jwt) => `${btoa('{"alg":"none","typ":"at+jwt"}')}.${jwt.split('.')[1]}.`],
-  ])('refuses a token with %s', async (_, forge) => {
-    const forged = forge(await token())
-    await expect(verifier().verify(forged)).rejects.toMatchObject({ code: 'invalid_token', status: 401 })
-  })
-
   it('requires scopes and roles, all of them, also of one route alone', async () => {
     const [jwt, plain] = [await token(), await token('openid')]
     const own = verifier({ requiredScopes: ['orders:read'], requiredRoles: ['reader'] })

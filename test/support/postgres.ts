@@ -3,16 +3,37 @@
  *
  * Stop it in `afterAll`: jest runs that even when tests fail.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import type pg from 'pg'
 import { canEnter } from '../../src/embedded-postgres/programs.ts'
+import { freePort } from './free-port.ts'
 import { makeSchema } from './make-schema.ts'
 import { queryOnce, TEST_PASSWORD } from './new-database.ts'
-import { startPostgresProcess } from './postgres-process.ts'
-import { asServerUser, defaultOrigin, findTestPrograms, type PostgresOrigin } from './postgres-programs.ts'
+import {
+  asServerUser,
+  defaultOrigin,
+  findTestPrograms,
+  type PostgresOrigin,
+  type PostgresPrograms,
+} from './postgres-programs.ts'
 import { databaseUser, giveTo, type SpawnUser } from './system-user.ts'
+
+const INITDB = ['-U', 'postgres', '-A', 'password', '-N', '-E', 'UTF8', '--lc-messages=C']
+// Four test files at a time, with up to six servers of eleven connections each.
+const FLAGS = [
+  'fsync=off',
+  'full_page_writes=off',
+  'unix_socket_directories=',
+  'max_connections=500',
+  'listen_addresses=127.0.0.1',
+]
+const ATTEMPTS = 3
+const run = promisify(execFile)
 
 /** A running server. */
 export interface TestPostgres {
@@ -91,4 +112,45 @@ async function createFolder(user: SpawnUser): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'keyturn-postgres-'))
   await giveTo(user, folder)
   return folder
+}
+
+/** Starts a server as a child process, on a free port and as this user. Stopping it leaves the folder, which is the user's, to the caller. */
+async function startPostgresProcess(programs: PostgresPrograms, owner: SpawnUser, folder: string) {
+  const passwordFile = join(folder, 'password')
+  const data = join(folder, 'data')
+  await writeFile(passwordFile, TEST_PASSWORD)
+  await giveTo(owner, passwordFile)
+  const initdb = ['-D', data, '--pwfile', passwordFile, ...INITDB]
+  await run(programs.initdb, initdb, { ...owner, cwd: folder })
+  await rm(passwordFile)
+
+  for (let attempt = 1; ; attempt += 1) {
+    const port = await freePort()
+    const args = ['-D', data, '-p', String(port), ...FLAGS.flatMap((flag) => ['-c', flag])]
+    const child = spawn(programs.postgres, args, { ...owner, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
+    await once(child, 'spawn')
+    const exited = once(child, 'exit')
+    const stop = async () => {
+      // Fast: connections that are open are cut.
+      child.kill('SIGINT')
+      await exited
+    }
+    const output = await untilReady(child)
+    if (child.exitCode === null) return { stop, port }
+    // Another process may have taken the port since it was free.
+    if (attempt < ATTEMPTS && output.includes('could not bind')) continue
+    throw new Error(`PostgreSQL did not start:\n${output}`)
+  }
+}
+
+/** What the server said until it takes connections or ends. */
+function untilReady(child: ReturnType<typeof spawn>): Promise<string> {
+  return new Promise((resolve) => {
+    let output = ''
+    child.stderr?.on('data', (chunk) => {
+      output += chunk
+      if (output.includes('ready to accept connections')) resolve(output)
+    })
+    child.once('close', () => resolve(output))
+  })
 }
