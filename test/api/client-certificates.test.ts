@@ -5,7 +5,7 @@
 import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { CertificateMatch } from '../../gen/iam/user/v2/client_certificate_pb.js'
-import { type Administration, administrationOf, NOBODY, refusalOf } from '../support/administration.ts'
+import { type Administration, administrationOf, refusalOf } from '../support/administration.ts'
 import { certificateOf } from '../support/certificates.ts'
 import { type Keyturn, removeServers, startKeyturnInProcess } from '../support/keyturn.ts'
 
@@ -81,14 +81,6 @@ describe('the client certificates of a user', () => {
       message: expect.stringContaining('the user has it already'),
     })
     expect(await list(userId)).toHaveLength(1)
-  })
-
-  it('are not those of a user that does not exist, and must not have ended', async () => {
-    const match = { case: 'sanDns', value: 'a.example' } as const
-    expect(await refusalOf(add(NOBODY, match))).toMatchObject({ reason: 'USER_NOT_FOUND' })
-    expect(await refusalOf(add(await newUser(), match, new Date(Date.now() - 60_000)))).toMatchObject({
-      reason: 'EXPIRATION_IN_PAST',
-    })
   })
 
   it.each<[NonNullable<Match['case']>, string]>([

@@ -83,13 +83,6 @@ describe('a token source', () => {
     expect(await judged(await tokens.token())).toEqual({ ...decodeJwt(other.access_token), ...varying })
   })
 
-  it('says why Keyturn refuses', async () => {
-    const other = createTokenSource({ issuer, ...admin, clientSecret: 'ktn_cs_wrong' })
-    await expect(other.token()).rejects.toMatchObject({ code: 'refused', oauthError: 'invalid_client', status: 401 })
-    const unknown = createTokenSource({ issuer, ...admin, scope: 'shiny' })
-    await expect(unknown.token()).rejects.toMatchObject({ code: 'refused', oauthError: 'invalid_scope' })
-  })
-
   describe.each(['RS256', 'Ed25519'])('with a private key for %s', (alg) => {
     let privateJwk: JWK
     let privateKey: Awaited<ReturnType<typeof generateKeyPair>>['privateKey']

@@ -110,30 +110,6 @@ describe('an audience of a project', () => {
   })
 })
 
-describe('a custom scope', () => {
-  it.each(['openid', 'profile', 'offline_access', 'urn:service:iam:org:projects:roles', 'urn:service:iam:mine'])(
-    'is not %s, which has a meaning already',
-    async (scope) => {
-      expect(await refusalOf(admin.projects.addProjectScope({ projectId, scope }))).toMatchObject({
-        code: 'InvalidArgument',
-        reason: 'SCOPE_RESERVED',
-      })
-    },
-  )
-})
-
-describe('a project with a thousand', () => {
-  const thousand = Array.from({ length: 1000 }, (_, i) => `name-${i}`)
-  const full = { code: 'ResourceExhausted', reason: 'PROJECT_LIMIT_REACHED' }
-
-  it('roles gets no more', async () => {
-    const rows = thousand.map((role) => ({ project_id: projectId, role }))
-    await instance.database.db.insertInto('project_roles').values(rows).execute()
-    expect(await refusalOf(admin.projects.addProjectRole({ projectId, role: 'one-more' }))).toMatchObject(full)
-    await admin.projects.addProjectRole({ projectId, role: 'name-7' })
-  })
-})
-
 describe('a page token', () => {
   it('is good for its own list only', async () => {
     for (const name of ['a', 'b']) await admin.projects.addProjectRole({ projectId, role: name })

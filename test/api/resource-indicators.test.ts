@@ -138,11 +138,4 @@ describe('an audience of a project', () => {
     expect(await audienceOf(audience)).toBe(400)
     await eventually(async () => expect(await there()).toBe(400))
   })
-
-  it('is not the issuer, also not with a slash', async () => {
-    for (const audience of [instance.keyturn.baseUrl, `${instance.keyturn.baseUrl}/`]) {
-      const reserved = admin.projects.addProjectAudience({ projectId: billing.projectId, audience })
-      expect(await refusalOf(reserved)).toMatchObject({ code: 'InvalidArgument', reason: 'AUDIENCE_RESERVED' })
-    }
-  })
 })

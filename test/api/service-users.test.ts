@@ -63,19 +63,6 @@ describe('a service user', () => {
     })
   })
 
-  it('may get bound tokens only, from its creation or an update on', async () => {
-    const { project } = await admin.projects.createProject({ name: 'bound' })
-    const request = { projectId: project!.projectId, name: 'robot', boundTokensRequired: true }
-    const { serviceUser } = await admin.users.createServiceUser(request)
-    expect(serviceUser).toMatchObject({ boundTokensRequired: true })
-    const { userId } = serviceUser!
-    const update = { userId, updateMask: { paths: ['bound_tokens_required'] } }
-    await admin.users.updateServiceUser({ ...update, boundTokensRequired: false })
-    expect((await admin.users.getServiceUser({ userId })).serviceUser).toMatchObject({ boundTokensRequired: false })
-    await admin.users.updateServiceUser({ ...update, boundTokensRequired: true })
-    expect((await admin.users.getServiceUser({ userId })).serviceUser).toMatchObject({ boundTokensRequired: true })
-  })
-
   it.each<[string, object, string]>([
     ['without a mask', { name: 'x' }, 'update_mask'],
     ['of an unknown field', { name: 'x', updateMask: { paths: ['enabled'] } }, 'update_mask'],

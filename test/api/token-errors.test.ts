@@ -1,6 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { SignJWT } from 'jose'
 import {
   basicCredentials,
   formOf,
@@ -60,35 +58,6 @@ describe('a client whose credentials are not good [Spec §7]', () => {
       }
     },
   )
-
-  it('is challenged alike whatever it tried [RFC 9110 §15.5.2]', async () => {
-    const assertion = {
-      client_assertion: await new SignJWT({
-        iss: robot.clientId,
-        sub: robot.clientId,
-        aud: instance.keyturn.baseUrl,
-        jti: 'x',
-      })
-        .setProtectedHeader({ alg: 'ES256' })
-        .setExpirationTime('1m')
-        .sign(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey),
-      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-    }
-    const grant = { grant_type: 'client_credentials' }
-    const basic = { authorization: basicCredentials(robot.clientId, WRONG_SECRET) }
-    const answers = [
-      await instance.postForm(grant, basic),
-      await instance.requestToken({ ...robot, clientSecret: WRONG_SECRET }),
-      await instance.postForm({ ...grant, ...assertion }),
-      await instance.postForm({ ...grant, client_id: robot.clientId }),
-    ]
-    for (const { status, headers } of answers) {
-      expect({ status, challenge: headers.get('www-authenticate') }).toEqual({
-        status: 401,
-        challenge: `Basic realm="${instance.keyturn.baseUrl}", error="invalid_client", error_description="client authentication failed"`,
-      })
-    }
-  })
 
   describe.each(['/oauth/v2/token', '/oauth/v2/introspect', '/oauth/v2/revoke'])('at %s', (path) => {
     const post = (headers: Record<string, string> = {}, form: Record<string, string> = {}) =>

@@ -66,28 +66,13 @@ describe('a token', () => {
 describe('UpdateServiceUser', () => {
   it.each([
     ['TOKEN_LIFETIME_INVALID', { tokenLifetime: { seconds: 59n } }, 'token_lifetime'],
-    ['TOKEN_LIFETIME_INVALID', { tokenLifetime: { seconds: 3601n } }, 'token_lifetime'],
     ['INVALID_ARGUMENT', { tokenLifetime: { seconds: 60n, nanos: 1 } }, 'token_lifetime'],
     ['TOKEN_CLAIMS_INVALID', { tokenClaims: '{"sub":"x"}' }, 'token_claims'],
-    ['TOKEN_CLAIMS_INVALID', { tokenClaims: '[]' }, 'token_claims'],
     ['INVALID_ARGUMENT', { tokenClaims: `{"a":"${'x'.repeat(2000)}"}` }, 'token_claims'],
   ])('refuses with %s what no token may have: %j', async (reason, changes, path) => {
     const { userId } = await instance.addRobot()
     expect(await refusalOf(update(userId, changes, [path]))).toMatchObject({ code: 'InvalidArgument', reason })
     const { serviceUser } = await admin.users.getServiceUser({ userId })
     expect([serviceUser?.tokenLifetime, serviceUser?.tokenClaims]).toEqual([undefined, ''])
-  })
-
-  it('changes nothing that the mask does not name', async () => {
-    const { userId } = await instance.addRobot()
-    const both = { tokenLifetime: { seconds: 60n }, tokenClaims: '{"tenant":"a"}' }
-    await update(userId, both, ['token_lifetime', 'token_claims'])
-    await admin.users.updateServiceUser({ userId, name: 'renamed', updateMask: { paths: ['name'] } })
-    const { serviceUser } = await admin.users.getServiceUser({ userId })
-    expect(serviceUser).toMatchObject({
-      name: 'renamed',
-      tokenLifetime: { seconds: 60n },
-      tokenClaims: '{"tenant":"a"}',
-    })
   })
 })

@@ -6,7 +6,6 @@ import {
   type ClientSecret,
   credentialsOf,
   deactivateSecret,
-  findCredential,
   isLive,
   type PersonalAccessToken,
   removeCredential,
@@ -89,17 +88,6 @@ describe('a client secret', () => {
 const idsOf = (credentials: readonly UserCredential[]) => credentials.map(({ credentialId }) => credentialId)
 
 describe('the secrets of a user', () => {
-  it('are added, deactivated once and deleted [Spec §5]', () => {
-    const one = addCredential(user, secret(), now)
-    const two = addCredential(one, secret({ credentialId: 'secret-2', expiresAt: after }), now)
-    expect(idsOf(two.credentials)).toEqual(['secret-1', 'secret-2'])
-
-    const deactivated = deactivateSecret(two, 'secret-1', now)
-    expect(findCredential(deactivated, 'client_secret', 'secret-1').deactivatedAt).toEqual(now)
-    expect(deactivateSecret(deactivated, 'secret-1', after)).toBe(deactivated)
-    expect(idsOf(removeCredential(deactivated, 'client_secret', 'secret-1').credentials)).toEqual(['secret-2'])
-  })
-
   it('are at most ten that work', () => {
     const ten = repeated(10, (current, i) => addCredential(current, secret({ credentialId: `secret-${i}` }), now))
     const more = secret({ credentialId: 'one more' })
@@ -115,11 +103,6 @@ describe('the secrets of a user', () => {
     })
     const more = secret({ credentialId: 'one more' })
     expect(codeOf(() => addCredential(all, more, now))).toBe('client_secret_limit_reached')
-  })
-
-  it('must exist', () => {
-    expect(codeOf(() => deactivateSecret(user, 'secret-1', now))).toBe('client_secret_not_found')
-    expect(codeOf(() => removeCredential(user, 'client_secret', 'secret-1'))).toBe('client_secret_not_found')
   })
 })
 

@@ -1,12 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
 import { DomainError } from '../../../../src/domain/errors.ts'
-import { addPart, createProject, type Project, removePart } from '../../../../src/domain/identities/project.ts'
+import { addPart, createProject, type Project } from '../../../../src/domain/identities/project.ts'
 import { STANDARD_SCOPES } from '../../../../src/domain/identities/token-grant.ts'
 
 const addRole = (to: Project, name: string) => addPart(to, { list: 'roles', name }, '')
 const addScope = (to: Project, name: string) => addPart(to, { list: 'scopes', name }, '')
 const addAudience = (to: Project, name: string, issuer: string) => addPart(to, { list: 'audiences', name }, issuer)
-const removeRole = (from: Project, name: string) => removePart(from, { list: 'roles', name })
 
 const project = createProject('project-1', 'billing', new Date(0))
 
@@ -20,13 +19,6 @@ function codeOf(act: () => unknown): string | undefined {
 }
 
 describe('a project', () => {
-  it('keeps its roles in order and each one once', () => {
-    const roles = addRole(addRole(addRole(project, 'writer'), 'reader'), 'writer').roles
-    expect(roles).toEqual(['reader', 'writer'])
-    expect(removeRole({ ...project, roles }, 'reader').roles).toEqual(['writer'])
-    expect(codeOf(() => removeRole(project, 'reader'))).toBe('project_role_not_found')
-  })
-
   it.each([...STANDARD_SCOPES, 'urn:service:iam:anything', 'urn:zitadel:iam:org:projects:roles'])(
     'cannot give the scope %s another meaning',
     (scope) => {

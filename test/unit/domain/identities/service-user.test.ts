@@ -4,7 +4,6 @@ import {
   assertOwnerLeft,
   createServiceUser,
   type ServiceUser,
-  setProjectRole,
   settleChange,
 } from '../../../../src/domain/identities/service-user.ts'
 
@@ -22,29 +21,6 @@ function codeOf(act: () => unknown): string | undefined {
     return error instanceof DomainError ? error.code : String(error)
   }
 }
-
-describe('a service user', () => {
-  it('has roles of several projects, each once', () => {
-    let current = user
-    for (const [project, role] of [
-      ['a', 'writer'],
-      ['a', 'reader'],
-      ['b', 'reader'],
-      ['a', 'writer'],
-    ] as const) {
-      current = setProjectRole(current, { projectId: project, role }, true)
-    }
-    expect([...current.projectRoles]).toEqual([
-      ['a', ['reader', 'writer']],
-      ['b', ['reader']],
-    ])
-    expect([...setProjectRole(current, { projectId: 'b', role: 'reader' }, false).projectRoles.keys()]).toEqual(['a'])
-    expect(setProjectRole(current, { projectId: 'c', role: 'reader' }, false).projectRoles).toEqual(
-      current.projectRoles,
-    )
-    expect(user.projectRoles.size).toBe(0)
-  })
-})
 
 describe('the last enabled owner', () => {
   it.each<[string, ServiceUser | null]>([
