@@ -240,7 +240,7 @@ describe('the keys of an issuer', () => {
 })
 
 describe('an issuer whose keys cannot be fetched', () => {
-  it('says so, and is asked for nothing at an address that is not allowed, while the last good keys are used', async () => {
+  it('says so of an address that is not allowed, and its last good keys are used', async () => {
     const [issuer, key] = [await startIssuer(authority), newIssuerKey('first')]
     issuer.publish(key)
     const { issuerId, robot } = await trust(issuer.url, discovery)
