@@ -9,7 +9,6 @@ import { eventually } from '../support/eventually.ts'
 import {
   DISCOVERY_PATH,
   type HttpsIssuer,
-  type IssuerKeyPair,
   json,
   jwtBy,
   newIssuerKey,
@@ -20,7 +19,6 @@ import { type OAuthInstance, type Robot, startOAuthInstance } from '../support/o
 import { createAuthority } from '../support/server-certificates.ts'
 
 const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
-const JWT_SPIFFE = 'urn:ietf:params:oauth:client-assertion-type:jwt-spiffe'
 const SUBJECT = 'robot'
 
 const authority = createAuthority()
@@ -56,16 +54,16 @@ const discovery = { source: { case: 'discovery', value: {} }, caCertificates } a
 const jwksUrl = (value: string) => ({ source: { case: 'jwksUrl', value }, caCertificates }) as const
 
 /** Trusts an issuer, and gives a new user an identity of it. */
-async function trust(issuer: string, keys: Keys, subject = SUBJECT): Promise<{ issuerId: string; robot: Robot }> {
+async function trust(issuer: string, keys: Keys): Promise<{ issuerId: string; robot: Robot }> {
   const { trustedIssuer } = await admin.issuers.createTrustedIssuer({ issuer, keys })
   const { issuerId } = trustedIssuer!
   const robot = await instance.addRobot()
-  await admin.identities.addFederatedIdentity({ userId: robot.userId, issuerId, subject })
+  await admin.identities.addFederatedIdentity({ userId: robot.userId, issuerId, subject: SUBJECT })
   return { issuerId, robot }
 }
 
-async function present(jwt: string, { clientId }: Robot, at: Keyturn = instance.keyturn, type = JWT_BEARER) {
-  const form = { grant_type: 'client_credentials', client_assertion_type: type, client_assertion: jwt }
+async function present(jwt: string, { clientId }: Robot, at: Keyturn = instance.keyturn) {
+  const form = { grant_type: 'client_credentials', client_assertion_type: JWT_BEARER, client_assertion: jwt }
   return instance.postForm({ ...form, client_id: clientId }, {}, at)
 }
 
@@ -149,25 +147,6 @@ describe('the keys of an issuer', () => {
     for (const other of [leaked, encryption])
       expect((await present(await jwtBy(other, claims(name)), robot)).status).toBe(401)
     expect((await present(await jwtBy(key, claims('https://ci.example')), robot)).status).toBe(401)
-  })
-
-  it('are fetched from the bundle of a SPIFFE trust domain: those for JWT-SVIDs only', async () => {
-    const issuer = await startIssuer(authority)
-    const [svid, unmarked, x509] = [
-      newIssuerKey('svid', { use: 'jwt-svid' }),
-      newIssuerKey('unmarked'),
-      newIssuerKey('x509', { use: 'x509-svid' }),
-    ]
-    issuer.answer('/bundle', json({ keys: [svid, unmarked, x509].map(({ jwk }) => jwk), spiffe_sequence: 1 }))
-    const domain = 'spiffe://shop.example'
-    const subject = `${domain}/checkout`
-    const keys = { source: { case: 'spiffeBundleUrl', value: `${issuer.url}/bundle` }, caCertificates } as const
-    const { robot } = await trust(domain, keys, subject)
-    const jwt = (key: IssuerKeyPair) => jwtBy(key, { sub: subject, aud: instance.keyturn.baseUrl })
-    const status = async (key: IssuerKeyPair) =>
-      (await present(await jwt(key), robot, instance.keyturn, JWT_SPIFFE)).status
-    expect(await status(svid)).toBe(200)
-    for (const key of [unmarked, x509]) expect(await status(key)).toBe(401)
   })
 
   it('change when the issuer rotates, which is no change of the instance', async () => {
@@ -266,12 +245,5 @@ describe('an issuer whose keys cannot be fetched', () => {
     issuer.publish(key)
     expect(keyIdsOf(await refresh(issuerId))).toEqual(['first'])
     await become(200, () => jwtBy(key, claims(issuer.url)), robot)
-  })
-
-  it('because there is none at its address says so to who reads it, and needs no JWT for that', async () => {
-    const closed = await startIssuer(authority)
-    await closed.stop()
-    const { issuerId } = await trust('https://closed.example', jwksUrl(`${closed.url}/jwks`))
-    expect((await get(issuerId)).fetchedKeys!.failure).toBe(`${closed.url}/jwks cannot be reached (ECONNREFUSED)`)
   })
 })

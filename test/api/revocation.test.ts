@@ -110,18 +110,6 @@ describe('revoking a key', () => {
     await expectRevoked(leaked, token)
   })
 
-  it('that is inactive leaves the active key alone', async () => {
-    const admin = await administration()
-    const token = await trustedToken()
-    const { webKey: next } = await admin.keys.createWebKey({ config: { config: { case: 'ed25519', value: {} } } })
-    const leaked = await activeKeyId(admin)
-    await admin.keys.activateWebKey({ keyId: next!.keyId })
-    const { webKey, activeWebKey } = await (await administration()).keys.revokeWebKey({ keyId: leaked })
-    expect(webKey).toMatchObject({ deactivationDate: expect.anything(), activationDate: expect.anything() })
-    expect(activeWebKey).toMatchObject({ keyId: next!.keyId, state: WebKeyState.ACTIVE })
-    await expectRevoked(leaked, token)
-  })
-
   it('that is revoked gives the answer again, and changes nothing', async () => {
     const { keys, audit } = await administration()
     const keyId = await revokedKey(await administration())

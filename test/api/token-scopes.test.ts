@@ -84,11 +84,6 @@ describe('the scope of a token request [Spec §4.1]', () => {
     expect(await seen(await instance.requestToken(robot, scope))).toEqual(refusal(400, 'invalid_scope'))
   })
 
-  it('is refused as invalid_scope with the audience of a project in which the user has no role [Spec §7]', async () => {
-    const response = await seen(await instance.requestToken(robot, audienceScope(payroll.projectId)))
-    expect(response).toEqual(refusal(400, 'invalid_scope'))
-  })
-
   it('does not tell an unknown scope from one that is not granted', async () => {
     const texts: string[] = []
     for (const scope of ['invoices:write', 'salaries:read', 'nothing:such', audienceScope(payroll.projectId)]) {

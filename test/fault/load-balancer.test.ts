@@ -1,7 +1,9 @@
 /**
  * Two replicas behind HAProxy, with the configuration in `deploy/haproxy`.
  */
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import http from 'node:http'
 import { createServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
@@ -15,7 +17,6 @@ import { OAUTH_PATHS } from '../../src/oauth/requests/endpoints.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { callWithGrpcJs } from '../support/grpc-js.ts'
-import { type HaProxy, startHaProxy, WITHOUT_HAPROXY } from '../support/haproxy.ts'
 import {
   type AdminCredentials,
   type Keyturn,
@@ -29,6 +30,14 @@ import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 import { describeUnless, itUnless, NOT_LINUX } from '../support/unless.ts'
 import { webKeyClient } from '../support/web-key-client.ts'
+
+/** The configuration that is shipped. */
+const HAPROXY_CONFIG = join(import.meta.dirname, '../../deploy/haproxy/haproxy.cfg')
+
+const PROGRAM = ['/usr/sbin/haproxy', '/usr/local/sbin/haproxy', '/opt/homebrew/bin/haproxy'].find(existsSync)
+
+/** Why HAProxy cannot be started; undefined if it can. */
+const WITHOUT_HAPROXY = PROGRAM === undefined ? 'haproxy is not installed' : undefined
 
 let postgres: TestPostgres
 let folder: string
@@ -208,4 +217,44 @@ async function postWrongSecret(localAddress: string): Promise<number | undefined
 async function startBalancer(config?: string): Promise<void> {
   const addresses = replicas.map(({ listenUrl }) => new URL(listenUrl).host)
   balancer = await startHaProxy(url, addresses, config)
+}
+
+/** A running HAProxy. */
+interface HaProxy {
+  /** Everything that it has logged so far. */
+  log(): string
+  stop(): Promise<void>
+}
+
+/**
+ * Starts it at the address of `url`, and waits until it reaches a replica that is ready.
+ *
+ * @param replicas Addresses, `host:port`, which the configuration knows as `KEYTURN_1` and so on.
+ * @param config A file; otherwise the configuration that is shipped.
+ */
+async function startHaProxy(url: string, replicas: readonly string[], config = HAPROXY_CONFIG): Promise<HaProxy> {
+  const names = Object.fromEntries(replicas.map((address, i) => [`KEYTURN_${i + 1}`, address]))
+  const child = spawn(PROGRAM ?? '', ['-db', '-f', config], {
+    env: { LISTEN: new URL(url).host, ...names },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let log = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      log += chunk
+    })
+  }
+  const ended = once(child, 'exit').then(() => {
+    throw new Error(`haproxy ended:\n${log}`)
+  })
+  ended.catch(() => {})
+  const serves = eventually(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200))
+  await Promise.race([serves, ended])
+  return { log: () => log, stop: () => end(child) }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  child.kill('SIGTERM')
+  await once(child, 'exit')
 }
