@@ -1,6 +1,8 @@
 /**
  * The use cases of service users and what they are granted. Their credentials are in `credentials.ts`.
  *
+ * What goes for every change of a user, such as that fewer rights end its tokens, the store asks of the domain (`settleChange`).
+ *
  * Each change is visible on this replica when the call returns, and is an event of the audit trail.
  */
 

@@ -29,8 +29,8 @@ const ALL_OFF: UserSwitches = {
 
 export const USER_SWITCHES = Object.keys(ALL_OFF) as readonly (keyof UserSwitches)[]
 
-/** The switches alone. One that is missing is off. */
-export function switchesOf(facts: Partial<UserSwitches>): UserSwitches {
+/** The switches alone. One that is missing in a row is off. */
+export function switchesOf(facts: UserSwitches): UserSwitches {
   return Object.assign({}, ...USER_SWITCHES.map((name) => ({ [name]: facts[name] ?? false })))
 }
 

@@ -96,7 +96,7 @@ export function toAnswer(
 ): RefusalAnswer {
   const refusal = error instanceof DomainError ? fromDomainError(error) : error
   if (!(refusal instanceof errors.OIDCProviderError)) {
-    log.error({ err: error }, 'a token request failed')
+    log.error({ err: error }, 'a request of a client failed')
     const body = { error: 'server_error', error_description: 'the server failed' }
     return { status: 500, code: 'server_error', body: JSON.stringify(body) }
   }

@@ -137,8 +137,8 @@ function lifetimeOf({ settings }: GrantedToken, limit: number): number {
 }
 
 /**
- * The claims that depend on the grant; those of the user come first, so that they replace no other. `iss`, `client_id` and `jti` are
- * added when a token is signed.
+ * The claims that depend on the grant; those of the user come first, so that they replace no other. `jti` is added when a token is
+ * signed; no claim of a user has its name.
  */
 function grantedClaims(
   { subject, audience, scopes, roleClaims, settings }: GrantedToken,

@@ -5,8 +5,8 @@
  * PostgreSQL ends a transaction whose client is silent, and each wait for the lock is short; a change whose wait timed out is
  * retried (`postgres-pool.ts` has the limits).
  *
- * The stores decide what is read and written. They have no rules of their own: a rule for every writer is a constraint of
- * the schema.
+ * The stores decide what is read and written, and ask the domain for the rules that go for every writer, such as that an owner is left; other rules for
+ * every writer are constraints of the schema.
  */
 import type { Transaction } from 'kysely'
 import type { AuditEntry } from '../../domain/audit.ts'

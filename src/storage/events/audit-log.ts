@@ -1,4 +1,7 @@
-/** The `AuditLog` on a database. Events of changes are written by `instance-change.ts`, together with the change. */
+/**
+ * The `AuditLog` on a database. It is not among the rows of `storage/audit`, because it writes to webhooks what they miss. Events of changes are written
+ * by `instance-change.ts`, together with the change.
+ */
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { AuditEvent, AuditFilter } from '../../domain/audit.ts'
 import { webhookResource } from '../../domain/audit-resources.ts'

@@ -66,7 +66,7 @@ async function readState(
   }
 }
 
-/** A serving process reads no other private key than the active one. */
+/** A serving process keeps no other private key open than the active one. */
 async function readSealedActiveKey(trx: Transaction<Tables>): Promise<string | null> {
   const row = await trx
     .selectFrom('web_keys')

@@ -1,7 +1,6 @@
 /**
  * The `SealedKeyStore` on a database: the sealed private keys of all web keys, the sealed secrets of webhooks, and the
- * sealed integrity key. A serving process
- * reads only the private key of the active web key (`instance-reader.ts`).
+ * sealed integrity key.
  *
  * Replacing one raises the version of the instance, so that a replica that could not open the active key tries again.
  */
