@@ -1,5 +1,5 @@
 /** More than the cores of a small machine where tests wait half of the time. What other projects start uses all cores, or prints figures. */
-const WORKERS = { main: 4, issuers: 2 }
+const WORKERS = { main: 4, docs: 2, issuers: 2 }
 const selected = process.argv[process.argv.indexOf('--selectProjects') + 1]
 
 /** What every project has. */
@@ -25,7 +25,8 @@ function project(displayName, folders, own = databases) {
 /** @type {import('jest').Config} */
 export default {
   projects: [
-    project('main', ['unit', 'api', 'process', 'docs']),
+    project('main', ['unit', 'api', 'process']),
+    project('docs', ['docs']),
     // The tests of processes in full: the long ones, in which real processes are under load while something breaks, too.
     project('fault', ['process', 'fault']),
     project('clients', ['clients']),
