@@ -76,7 +76,7 @@ interface Call<Input extends DescMessage, Output extends DescMessage, Takes exte
   readonly question?: Step<Takes, Has, string | undefined | Promise<string | undefined>>
   /** Default: the method is called. @returns The response that is shown. */
   readonly send?: Step<Takes, Has, Promise<MessageShape<Output>>, [request: MessageInitShape<Input>]>
-  /** What a person is told besides, on standard error. */
+  /** A line for standard error after the text: not in JSON or YAML. */
   readonly note?: Step<Takes, Has, string>
   /** What a person reads: the fields of the response, or a text. Default: what was done to the last argument, such as `deleted X`. */
   readonly text?: 'fields' | Step<Takes, Has, Shown | Promise<Shown>, [response: MessageShape<Output>]>

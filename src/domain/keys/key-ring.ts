@@ -99,12 +99,9 @@ export function unpublishedKeys(ring: KeyRing): readonly InitialWebKey[] {
  *
  * @returns The result is the keys with their dates.
  */
-export function planPublication(
-  ring: KeyRing,
-  options: { readonly now: Date },
-): KeyRingChange<readonly InitialWebKey[]> {
-  const published = unpublishedKeys(ring).map((key) => publish(key, options.now))
-  return { steps: published.map((key) => ({ kind: 'transition', key })), result: published }
+export function planPublication(ring: KeyRing, { now }: { readonly now: Date }): KeyRingChange<undefined> {
+  const steps = unpublishedKeys(ring).map((key) => ({ kind: 'transition', key: publish(key, now) }) as const)
+  return { steps, result: undefined }
 }
 
 /**

@@ -4,7 +4,7 @@ import type { ChangeEntry } from '../identities/authority.ts'
 import type { WebKeyConfig } from '../keys/key-algorithm.ts'
 import type { KeyRing, KeyRingChange, SealedKeyPair } from '../keys/key-ring.ts'
 import type { Rotation } from '../keys/rotation.ts'
-import type { ActiveWebKey, InitialWebKey, RevokedWebKey } from '../keys/web-key.ts'
+import type { ActiveWebKey, RevokedWebKey } from '../keys/web-key.ts'
 
 /** The web keys in the database. */
 export interface KeyStore {
@@ -28,10 +28,9 @@ export interface KeyStore {
    * Dates the publication of initial keys that have no date yet (see `planPublication`), as one step like `update`. Call it
    * after an update that added a key has returned; what another process left undated is dated as well.
    *
-   * @returns The keys that it dated.
    * @throws {DomainError} `storage_unavailable`. They may be dated or not, and another call dates those that are not.
    */
-  publish(): Promise<readonly InitialWebKey[]>
+  publish(): Promise<void>
   /** A key that was revoked, however long ago. */
   findRevoked(keyId: string): Promise<RevokedWebKey | undefined>
   /** The keys that were revoked last, at most 1000, ordered by creation date, oldest first. */

@@ -89,7 +89,7 @@ class Reading extends Mistakes {
   }
 }
 
-/** What breaks the rules of the proto, and NUL in texts, which PostgreSQL cannot store. Too many items are told alone: each could be a mistake. */
+/** Violations of the rules of the proto, and texts with NUL, which PostgreSQL cannot store. A configuration that is too large has this one mistake. */
 function violationsOf(wire: WireConfiguration): readonly Mistake[] {
   const mistakes = new Mistakes()
   let items = 0
