@@ -88,7 +88,7 @@ describe('a server of several workers', () => {
     expect(stdout.trimEnd().split('\n')).toEqual([
       `Keyturn listens on ${running.listenUrl} (base URL ${running.baseUrl}).`,
       expect.stringMatching(/^The administrator's credentials were written to .+\. Keep that file safe\.$/),
-      expect.stringMatching(/^Next: keyturn keys list --credentials .+$/),
+      expect.stringMatching(/^Next: (npx )?keyturn keys list --credentials .+$/),
     ])
     for (const line of stderr.trimEnd().split('\n')) expect(JSON.parse(line)).toMatchObject({ level: 'info' })
   })

@@ -117,7 +117,7 @@ function announce(io: Io, { listenUrl, baseUrl, initialised }: Serving, config: 
     const before = `The instance was set up before; its credentials file is ${file} unless it was moved.`
     lines.push(
       initialised ? written : before,
-      `Next: ${io.env.npm_command === 'exec' ? 'npx ' : ''}keyturn keys list --credentials ${file}`,
+      `Next: ${io.env.npm_command === undefined ? '' : 'npx '}keyturn keys list --credentials ${file}`,
     )
     if (tls !== null)
       lines.push('If a private authority has issued the certificate of the server, add --ca with its file.')
