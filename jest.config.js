@@ -1,5 +1,5 @@
 /** More than the cores of a small machine where tests wait half of the time. What other projects start uses all cores, or prints figures. */
-const WORKERS = { main: 4, docs: 2, issuers: 2 }
+const WORKERS = { main: 3, docs: 2, issuers: 2 }
 const selected = process.argv[process.argv.indexOf('--selectProjects') + 1]
 
 /** What every project has. */

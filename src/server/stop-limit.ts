@@ -16,3 +16,8 @@ export const LAST_WRITES = 3_000
  * Stopping the embedded database may take 15 seconds more.
  */
 export const STOP_LIMIT = GRACE + LAST_WRITES + LAST_SPANS_MILLIS + 1_000
+
+/** From the signal to the exit. @param drainSeconds Of the configuration. */
+export function stopLimit(drainSeconds: number, drains: boolean): number {
+  return (drains ? drainSeconds * 1000 : 0) + STOP_LIMIT
+}

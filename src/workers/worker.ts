@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { AggregatorRegistry } from 'prom-client'
 import type { Config } from '../config/config.ts'
 import { type RunningServer, type StopOptions, startServer } from '../server/server.ts'
-import { STOP_LIMIT } from '../server/stop-limit.ts'
+import { stopLimit } from '../server/stop-limit.ts'
 import type { ServerLog } from '../telemetry/log/log.ts'
 
 type Command =
@@ -76,7 +76,7 @@ export async function runWorker(options: WorkerOptions): Promise<unknown> {
   await report({ kind: 'ready', server: { listenUrl, baseUrl: server.baseUrl, initialised } })
   const { drains = false } = await stopped
   // Nothing else ends a worker that hangs once the primary is gone.
-  await Promise.race([server.stop({ drains }), delay((drains ? config.drainSeconds * 1000 : 0) + STOP_LIMIT)])
+  await Promise.race([server.stop({ drains }), delay(stopLimit(config.drainSeconds, drains))])
   return undefined
 }
 

@@ -11,7 +11,7 @@ import { CleanupStack } from '../server/cleanup-stack.ts'
 import { checkConfigFiles } from '../server/config-files.ts'
 import { startEmbedded } from '../server/database.ts'
 import type { StopOptions } from '../server/server.ts'
-import { STOP_LIMIT } from '../server/stop-limit.ts'
+import { stopLimit } from '../server/stop-limit.ts'
 import { serveMetrics } from '../telemetry/metrics/metrics-server.ts'
 import { createWorkerMetrics, type WorkerCounts } from '../telemetry/metrics/worker-metrics.ts'
 import type { Report, ServerFacts } from './worker.ts'
@@ -101,11 +101,13 @@ export function createWorkers(config: Config, log: Log) {
     if (worker === undefined) return
     const exited = new Promise((resolve) => worker.once('exit', resolve))
     if (worker.isConnected()) worker.send({ kind: 'stop', drains })
-    const limit = (drains ? config.drainSeconds * 1000 : 0) + STOP_LIMIT
-    const timer = setTimeout(() => {
-      log.error({ pid: worker.process.pid }, 'a worker did not stop in time and is ended')
-      worker.process.kill('SIGKILL')
-    }, limit)
+    const timer = setTimeout(
+      () => {
+        log.error({ pid: worker.process.pid }, 'a worker did not stop in time and is ended')
+        worker.process.kill('SIGKILL')
+      },
+      stopLimit(config.drainSeconds, drains),
+    )
     await exited
     clearTimeout(timer)
   }
